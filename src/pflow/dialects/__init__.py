@@ -1,0 +1,1 @@
+"""Dialects: from a document's text to a workflow, and nothing else."""

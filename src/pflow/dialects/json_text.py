@@ -1,0 +1,145 @@
+"""JSON: the data of a text at full speed, and the spots of its parts when they are asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from pflow.dialects.position import MAX_DEPTH, MAX_FAULTS, Fault, Inside, Malformed, Spot, malformed
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_string = re.compile(rf"{_STRING}\s*+(:?)", re.DOTALL)
+_token = re.compile(rf'{_STRING}|[{{}}\[\]]|[^\s,:{{}}\[\]"]++', re.DOTALL)
+_byte = re.compile(r"^(?:JSON is malformed: )?(.*) \(byte (\d+)\)$", re.DOTALL)
+_half_pair = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse(text: str) -> Any:
+    """The data of a JSON text; raises ``Malformed`` for one that is wrong, too deep, or has a key twice."""
+    try:
+        data = msgspec.json.decode(text)
+    except RecursionError:
+        raise _too_deep(text) from None
+    except msgspec.ValidationError:
+        raise _too_large(text) from None
+    except msgspec.DecodeError as error:
+        raise _explained(text, str(error)) from None
+    if _count_keys(data, text) != _string.findall(text).count(":"):
+        repeated: list[Fault] = []
+        spots(text, repeated)
+        raise Malformed(repeated)
+    return data
+
+
+def spots(text: str, repeated: list[Fault] | None = None) -> Spot:
+    """The spots of a JSON text that was read before; ``repeated`` is told of keys that stand there twice."""
+    document: list[Spot] = []
+    inside: Inside = document
+    outer: list[Inside] = []
+    key, key_at = None, 0
+    for match in _token.finditer(text):
+        at = match.start()
+        char = text[at]
+        if char in "]}":
+            inside = outer.pop()
+            continue
+        if key is None and isinstance(inside, dict):
+            key, key_at = _key(match[0]), at
+            if repeated is not None and key in inside and len(repeated) < MAX_FAULTS:
+                repeated.append(repeated_key(key, at, text, inside[key][0]))
+            continue
+        within: Inside | None = {} if char == "{" else [] if char == "[" else None
+        spot: Spot = at if within is None else (at, within)
+        if isinstance(inside, dict):
+            inside[key or ""], key = (key_at, spot), None
+        else:
+            inside.append(spot)
+        if within is not None:
+            outer.append(inside)
+            inside = within
+    return document[0]
+
+
+def repeated_key(key: str, at: int, text: str, first: int) -> Fault:
+    """The fault of a key that stands twice in one mapping."""
+    line = text.count("\n", 0, first) + 1
+    return Fault(at, f'the key "{key[:60]}" is there twice', f"remove one of the two; the first is in line {line}")
+
+
+def _key(written: str) -> str:
+    return str(msgspec.json.decode(written)) if "\\" in written else written[1:-1]
+
+
+def _count_keys(data: Any, text: str) -> int:
+    """How many keys all mappings have together; on the way, how deep they are."""
+    count = 0
+    level = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        count += sum(len(item) for item in level if type(item) is dict)
+        level = [
+            child
+            for item in level
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) is dict or type(child) is list
+        ]
+        if not level:
+            return count
+    raise _too_deep(text)
+
+
+# Explaining what is wrong: slow, and only ever done once.
+
+
+def _too_deep(text: str) -> Malformed:
+    depth = 0
+    for match in _token.finditer(text):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        if depth > MAX_DEPTH:
+            return too_deep(match.start())
+    return too_deep(0)
+
+
+def too_deep(at: int) -> Malformed:
+    """The error for a document that is nested too deeply."""
+    return malformed(at, f"lists and mappings are nested more than {MAX_DEPTH} deep", "flatten the document")
+
+
+def _too_large(text: str) -> Malformed:
+    for match in _token.finditer(text):
+        word = match[0]
+        if word[0] in "-0123456789" and (len(word) > 1000 or not math.isfinite(float(word))):
+            return too_large(match.start())
+    return too_large(0)
+
+
+def too_large(at: int) -> Malformed:
+    """The error for a number that no computer word holds."""
+    return malformed(at, "a number is too large", "quote it, if it is meant as text")
+
+
+def _explained(text: str, message: str) -> Malformed:
+    """The decoder's error, with the position that it counts in bytes."""
+    if found := _byte.match(message):
+        at = len(text.encode()[: int(found[2])].decode(errors="ignore"))
+        return malformed(min(at, max(len(text) - 1, 0)), f"this is not JSON: {found[1]}", _advice(text, at, found[1]))
+    if half := _half_pair.search(text):
+        return malformed(half.start(), "this is not JSON: half of a surrogate pair", "write the character itself")
+    return malformed(len(text.rstrip()), "this is not JSON: it ends too early", 'close every text, "[" and "{"')
+
+
+def _advice(text: str, at: int, message: str) -> str:
+    char = text[at : at + 1]
+    if "trailing comma" in message:
+        return "remove the last comma"
+    if "trailing characters" in message:
+        return "a file holds one value; remove what follows it"
+    if char == "'":
+        return "texts are in double quotes"
+    if char in ("/", "#"):
+        return "JSON has no comments; write the document as YAML to have them"
+    if text.startswith(("NaN", "Infinity", "-Infinity"), at):
+        return "JSON has no word for it; leave it out or write null"
+    return "check the commas and quotes before this place"

@@ -1,0 +1,121 @@
+"""Views of a run: the files that show its state to people and scripts, refreshed behind the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path, PurePosixPath
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from pflow.kernel.run import Run
+from pflow.kernel.scope import Ready, outputs_of
+from pflow.kernel.telling import shown
+from pflow.model.run import Outcome
+from pflow.model.value import portable
+from pflow.storage.files import safe_name
+from pflow.storage.views import Views
+
+SOONEST = 0.05  # seconds between refreshes
+RATIO = 20  # a refresh takes at most one part in so many of the time
+
+
+class Viewer:
+    """Keeps the views of one run; what a refresh costs decides how soon the next may come."""
+
+    def __init__(self, run: Run, folder: Path) -> None:
+        self._run = run
+        self._files = Views(folder)
+        self._dirty: dict[str, Ready | None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._pause = SOONEST
+
+    def touch(self, visit: str, ready: Ready | None) -> None:
+        """A visit started, or (without ``ready``) changed."""
+        if ready is not None or visit not in self._dirty:
+            self._dirty[visit] = ready
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._pause, self.refresh)
+
+    def repair(self) -> None:
+        """Write everything, since whoever wrote the views last may have died over it."""
+        self._dirty |= dict.fromkeys(self._run.memory.ended)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write what changed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        began = perf_counter()
+        dirty, self._dirty = self._dirty, {}
+        views = {name: view for visit, ready in dirty.items() for name, view in self._of_visit(visit, ready)}
+        self._files.write(views | self._of_run())
+        self._pause = max(SOONEST, RATIO * (perf_counter() - began))
+
+    def _of_run(self) -> dict[str, Any]:
+        run, opened = self._run, self._run.memory.opened
+        values = {node_id: portable(made) for node_id, made in run.root.outputs().items()}
+        metadata: dict[str, Any] = msgspec.to_builtins(opened) if opened is not None else {}
+        for key in ("k", "c"):
+            metadata.pop(key, None)
+        return {"state.json": state(run), "context.json": values, "metadata.json": metadata}
+
+    def _of_visit(self, visit: str, ready: Ready | None) -> list[tuple[str, Any]]:
+        folder = node_folder(visit)
+        made: list[tuple[str, Any]] = []
+        if ready is not None:
+            made.append((f"{folder}/input.json", portable(ready.params)))
+        outcome = self._run.memory.ended.get(visit)
+        if outcome is not None:
+            made.append((f"{folder}/output.json", portable(outputs_of(outcome))))
+        return made
+
+
+def state(run: Run) -> dict[str, Any]:
+    """A run's state, as ``state.json`` and ``pflow status`` show it."""
+    memory, opened = run.memory, run.memory.opened
+    steps = {visit: step_view(outcome) for visit, outcome in memory.ended.items()}
+    for visit in run.root.started:
+        steps[visit] = {"status": "running", "attempts": memory.next_attempt(visit)}
+    finished = memory.finished
+    return {
+        "run_id": run.run_id,
+        "workflow": opened.workflow if opened else "",
+        "dialect": opened.dialect if opened else "",
+        "status": run.status,
+        "started_at": opened.t if opened else 0.0,
+        "updated_at": memory.updated,
+        "nodes_total": len(run.root.plan.graph.ids),
+        "nodes_completed": sum(
+            1 for visit, one in memory.ended.items() if "/" not in visit and one.status == "completed"
+        ),
+        "steps": steps,
+        "waiting": [
+            {"visit": ask.visit, "question": ask.question, "choices": list(ask.choices)}
+            for ask in memory.asked.values()
+        ],
+        "doubts": [{"visit": visit, "attempt": attempt} for visit, attempt in memory.begun.items()],
+        "error": shown(finished.failure) if finished and finished.failure else None,
+    }
+
+
+def step_view(outcome: Outcome) -> dict[str, Any]:
+    """One step's entry."""
+    view: dict[str, Any] = {"status": outcome.status, "attempts": outcome.attempts, "duration_ms": outcome.ms}
+    extra = {"cached": outcome.reused, "reason": outcome.reason, "route": outcome.route, "usage": outcome.usage}
+    view |= {key: value for key, value in extra.items() if value}
+    if outcome.failure is not None:
+        view["error"] = shown(outcome.failure)
+    return view
+
+
+def node_folder(visit: str) -> str:
+    """The folder of a visit's views: ``nodes/a`` for ``a#1``, ``nodes/a#2`` for its second, nested ones inside."""
+    path = PurePosixPath()
+    for part in visit.split("/"):
+        node, mark, n = part.rpartition("#")
+        name = safe_name(node) + ("" if n == "1" else f"#{n}") if mark else safe_name(part)
+        path = path / "nodes" / name if mark else path / name
+    return str(path)

@@ -1,0 +1,1 @@
+"""The kernel carries out commands and records what happened; it decides nothing."""

@@ -1,0 +1,207 @@
+"""The desk: where a run waits for people. Questions and doubts wait here, and messages from other processes arrive.
+
+A run pauses when nothing is at work any more, somebody waits, and nobody here can answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pflow.kernel import telling
+from pflow.kernel.memory import AskKey
+from pflow.kernel.scope import Ready
+from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied
+from pflow.model.value import plain
+from pflow.model.workflow import Workflow
+from pflow.nodes.step import StepContext
+from pflow.planning.plan import Plan, Values
+from pflow.storage import inbox
+
+if TYPE_CHECKING:
+    from pflow.kernel.run import Run
+    from pflow.nodes.registry import Registry
+
+USER = "user"  # the port of questions to a person
+DOUBT = "doubt"
+_LOOK = 0.2  # seconds between looks into the inbox
+
+
+class Loader(Protocol):
+    """Finds and plans a workflow that another one calls."""
+
+    def __call__(self, ref: Any, parent: Workflow, inputs: dict[str, Any]) -> tuple[Plan, Values]:
+        """The plan, and the values it starts from."""
+
+
+class Guide:
+    """What a run is handed from outside: who answers it, and where it finds things."""
+
+    def __init__(
+        self,
+        *,
+        load: Loader | None = None,
+        registry: Registry | None = None,
+        folder: Path | None = None,
+        output_limit: int = 10_000_000,
+        on_doubt: Decision | None = None,
+        answer: Callable[[Asked], Awaitable[Any]] | None = None,
+        decide: Callable[[str, int], Awaitable[Decision | None]] | None = None,
+    ) -> None:
+        self.load = load
+        self.registry = registry
+        self.folder = folder  # of the run: messages arrive in its inbox
+        self.output_limit = output_limit
+        self.on_doubt = on_doubt
+        self.answer = answer  # asks a person who is present; None from it means "not now"
+        self.decide = decide  # the same for a doubt, by visit and attempt
+
+
+class Desk:
+    """The waits of one run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._waits: dict[AskKey, asyncio.Future[Any]] = {}
+        self._asking = 0  # people who are being asked right now
+        self._one_at_a_time = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def open(self) -> None:
+        """Begin to look for messages."""
+        if self._run.guide.folder is not None:
+            self._receive_now_and_later()
+
+    def close(self) -> None:
+        """Stop looking."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
+        """The answer to a question: the recorded one, or that of whoever answers first."""
+        run = self._run
+        key = (step.visit, USER, n)
+        if key in run.memory.replies:
+            return run.memory.replies[key]
+        if key not in run.memory.asked:
+            run.post(step.scope, Asked(run.clock.now(), step.visit, step.attempt, USER, n, question, choices))
+        asked = run.memory.asked[key]
+        run.door.step_event(step, "ask", {"question": question, "choices": list(choices), "visit": step.visit})
+        answer = run.guide.answer
+        await self._wait(key, None if answer is None else lambda: self._answer(answer, asked))
+        return run.memory.replies[key]
+
+    async def _answer(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked) -> None:
+        value = await answer(asked)
+        if value is not None:
+            self.reply((asked.visit, asked.port, asked.n), value)
+
+    def reply(self, key: AskKey, value: Any) -> None:
+        """Take an answer: it is on disk before anybody hears of it."""
+        run = self._run
+        run.note(Replied(run.clock.now(), *key, plain(value)))
+        run.journal.sync()
+        waiting = self._waits.get(key)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    async def settle(self, ready: Ready) -> Outcome | None:
+        """Decide about a visit whose effect may have happened: an outcome, or None to run it again."""
+        run, visit = self._run, ready.visit.id
+        attempt = run.memory.begun[visit]
+        if visit not in run.memory.decided:
+            decision = run.guide.on_doubt
+            if decision is None:
+                telling.doubt(run, visit, attempt)
+                decide = run.guide.decide
+                ask = None if decide is None else lambda: self._decide(decide, visit, attempt)
+                decision = await self._wait((visit, DOUBT, attempt), ask)
+            assert decision is not None
+            run.note(Doubt(run.clock.now(), visit, attempt, decision))
+        return _settled(run.memory.decided[visit], ready, attempt)
+
+    async def _decide(self, decide: Callable[[str, int], Awaitable[Decision | None]], visit: str, attempt: int) -> None:
+        decision = await decide(visit, attempt)
+        waiting = self._waits.get((visit, DOUBT, attempt))
+        if decision is not None and waiting is not None and not waiting.done():
+            waiting.set_result(decision)
+
+    async def _wait(self, key: AskKey, ask: Callable[[], Awaitable[None]] | None) -> Any:
+        """Wait for an answer, from a person here if there is one to ask, else from elsewhere."""
+        waiting = self._waits[key] = asyncio.get_running_loop().create_future()
+        self._run.busy -= 1
+        try:
+            if ask is not None:
+                self._asking += 1
+                try:
+                    async with self._one_at_a_time:
+                        await ask()
+                finally:
+                    self._asking -= 1
+            self.look()
+            return await waiting
+        finally:
+            self._run.busy += 1
+            del self._waits[key]
+
+    # ── pausing, and messages ──
+
+    def look(self) -> None:
+        """See, as soon as what is under way has had its turn, whether the run can only wait."""
+        if self._waits and not self._run.busy:
+            asyncio.get_running_loop().call_soon(self._pause_if_idle)
+
+    def _pause_if_idle(self) -> None:
+        if self._idle():
+            self._receive()
+        if self._idle():
+            self._run.leave("paused")
+
+    def _idle(self) -> bool:
+        open_waits = any(not waiting.done() for waiting in self._waits.values())
+        answered = any(waiting.done() for waiting in self._waits.values())
+        return open_waits and not answered and not self._run.busy and not self._asking
+
+    def _receive_now_and_later(self) -> None:
+        self._receive()
+        self._timer = asyncio.get_running_loop().call_later(_LOOK, self._receive_now_and_later)
+
+    def _receive(self) -> None:
+        """Take messages that the run can act on; the others stay until it can."""
+        folder = self._run.guide.folder
+        if folder is None or not inbox.pending(folder):
+            return
+        for name, message in inbox.drain(folder):
+            if self._heed(message):
+                inbox.remove(folder, name)
+
+    def _heed(self, message: dict[str, Any]) -> bool:
+        if message.get("kind") == "cancel":
+            self._run.cancel(str(message.get("why", "")))
+            self._run.journal.sync()
+            return True
+        if message.get("kind") != "reply":
+            return True  # nobody knows what it means
+        visit, node = message.get("visit"), message.get("node")
+        for key in list(self._run.memory.asked):
+            if (
+                key[1] == USER
+                and visit in (None, key[0])
+                and node in (None, key[0].rpartition("/")[2].rpartition("#")[0])
+            ):
+                self.reply(key, message.get("value"))
+                return True
+        return False
+
+
+def _settled(decision: Decision, ready: Ready, attempt: int) -> Outcome | None:
+    if decision == "retry":
+        ready.attempt = attempt + 1
+        return None
+    if decision == "skip":
+        reason = f"its attempt {attempt} was cut off and may have taken effect; it was decided not to repeat it"
+        return Outcome("skipped", reason=reason, attempts=attempt)
+    message = f"attempt {attempt} was cut off and may have taken effect"
+    return Outcome("failed", failure=Failure("doubt", message, "check what it did, then resume"), attempts=attempt)

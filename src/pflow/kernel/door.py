@@ -1,0 +1,54 @@
+"""The door: what node code asks of its run, through its step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pflow.kernel import nested, telling
+from pflow.nodes.step import StepContext
+from pflow.storage.files import private_folder
+
+if TYPE_CHECKING:
+    from pflow.kernel.run import Run
+
+
+class Door:
+    """Stands between steps and their run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.run_id: str = run.run_id
+        self.workspace: Path = run.workspace
+        self.output_limit: int = run.guide.output_limit
+        self.shared: dict[str, Any] = run.memory.stored
+
+    @property
+    def scratch(self) -> Path | None:
+        """Where nodes leave files that stay with the run."""
+        folder = self._run.guide.folder
+        return private_folder(folder / "files") if folder is not None else None
+
+    def step_event(self, step: StepContext, kind: str, data: dict[str, Any]) -> None:
+        """Publish an event of a step; a step that was stopped has nothing more to say."""
+        if self._run.hub.sinks and not step.cancelled:
+            telling.of_step(self._run, step, kind, data)
+
+    async def step_ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
+        """Wait for a person's answer."""
+        return await self._run.desk.ask(step, n, question, choices)
+
+    async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a workflow inside a step."""
+        return await nested.run_workflow(self._run, step, workflow, inputs)
+
+    async def step_each(
+        self, step: StepContext, items: list[Any], name: str, body: list[str]
+    ) -> list[dict[str, dict[str, Any]]]:
+        """Run nodes of the same workflow once for each item."""
+        return await nested.run_each(self._run, step, items, name, body)
+
+    async def step_call(self, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Execute another node type within a step."""
+        return await nested.call_type(self._run, step, type_name, params)

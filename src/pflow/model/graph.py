@@ -1,0 +1,33 @@
+"""What a scheduler sees of a plan: nodes are numbers, edges lead from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+
+class Test(Protocol):
+    """A compiled condition."""
+
+    def test(self, values: Mapping[str, Any]) -> bool:
+        """Whether it holds for these values."""
+
+
+class PlannedEdge(msgspec.Struct, frozen=True):
+    """An edge, by the index of its target."""
+
+    target: int
+    on: str
+    guard: Test | None = None
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """The nodes of a plan and the edges between them."""
+
+    ids: tuple[str, ...]
+    incoming: tuple[int, ...]  # how many edges lead to each node
+    outgoing: tuple[tuple[PlannedEdge, ...], ...]
+    tolerate: tuple[bool, ...]
+    fail_fast: bool = True

@@ -1,0 +1,25 @@
+"""The node door: what a node type is and how one comes in. Built-ins use nothing else."""
+
+from pflow.errors import NodeError, PurityError
+from pflow.lang.comparison import truth
+from pflow.lang.template import to_text
+from pflow.model.value import same
+from pflow.nodes.agent import AgentContext, AgentDefinition
+from pflow.nodes.spec import Node, NodeType, Routed, flow_safe, node
+from pflow.nodes.step import StepContext
+
+__all__ = [
+    "AgentContext",
+    "AgentDefinition",
+    "Node",
+    "NodeError",
+    "NodeType",
+    "PurityError",
+    "Routed",
+    "StepContext",
+    "flow_safe",
+    "node",
+    "same",
+    "to_text",
+    "truth",
+]

@@ -1,0 +1,149 @@
+"""The step: what node code is handed to talk to the engine that runs it."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from pflow.model.run import Visit
+
+
+class Host(Protocol):
+    """What the kernel offers to a step; node code never sees it."""
+
+    run_id: str
+    workspace: Path
+    shared: dict[str, Any]
+    output_limit: int
+
+    @property
+    def scratch(self) -> Path | None:
+        """A private folder that is kept with the run."""
+
+    def step_event(self, step: StepContext, kind: str, data: dict[str, Any]) -> None:
+        """Publish an event of the step."""
+
+    async def step_ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
+        """Wait for a person's answer."""
+
+    async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a workflow inside the step."""
+
+    async def step_each(
+        self, step: StepContext, items: list[Any], name: str, body: list[str]
+    ) -> list[dict[str, dict[str, Any]]]:
+        """Run nodes of the same workflow once for each item."""
+
+    async def step_call(self, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Execute another node type within the step."""
+
+
+class Log:
+    """Writes to the run's feed; nothing is printed by itself."""
+
+    def __init__(self, step: StepContext) -> None:
+        self._step = step
+
+    def debug(self, message: str, **data: Any) -> None:
+        """Note a detail."""
+        self._step.emit("log", level="debug", message=message, **data)
+
+    def info(self, message: str, **data: Any) -> None:
+        """Note something of interest."""
+        self._step.emit("log", level="info", message=message, **data)
+
+    def warn(self, message: str, **data: Any) -> None:
+        """Note something that may be wrong."""
+        self._step.emit("log", level="warn", message=message, **data)
+
+    def error(self, message: str, **data: Any) -> None:
+        """Note something that is wrong."""
+        self._step.emit("log", level="error", message=message, **data)
+
+
+class StepContext:
+    """One attempt of one visit, as its node sees it."""
+
+    def __init__(self, host: Host, visit: Visit, attempt: int, params: dict[str, Any], scope: Any = None) -> None:
+        self._host = host
+        self._asks = 0
+        self.scope = scope  # the kernel's; node code has no use for it
+        self.nested = 0  # workflows run inside this attempt so far
+        self.visit = visit.id
+        self.node_id = visit.node
+        self.attempt = attempt
+        self.params = params
+        self.inputs = visit.inputs
+        self.writes: dict[str, Any] = {}  # to shared keys; recorded when the attempt ends
+        self.used: dict[str, Any] = {}
+        self.cancelled = False
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._host.run_id
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of this visit, and for no other visit anywhere."""
+        return f"{self._host.run_id}:{self.visit}"
+
+    @property
+    def workspace(self) -> Path:
+        """Where pflow was started: commands run and relative paths begin there."""
+        return self._host.workspace
+
+    @property
+    def shared(self) -> MutableMapping[str, Any]:
+        """Values that every node of the run can read and write; writes are recorded with the visit."""
+        return ChainMap(self.writes, self._host.shared)
+
+    @property
+    def scratch(self) -> Path | None:
+        """A private folder that is kept with the run; None for a run without one."""
+        return self._host.scratch
+
+    @property
+    def output_limit(self) -> int:
+        """Bytes of a command's output that are kept in memory."""
+        return self._host.output_limit
+
+    @property
+    def log(self) -> Log:
+        """The run's log."""
+        return Log(self)
+
+    def emit(self, kind: str, **data: Any) -> None:
+        """Publish an event in the name of this step."""
+        self._host.step_event(self, kind, data)
+
+    def progress(self, done: float, total: float | None = None) -> None:
+        """Say how far the work has come."""
+        self.emit("task:progress", done=done, total=total)
+
+    def usage(self, **numbers: Any) -> None:
+        """Report tokens, cost and the like; numbers add up over the visit."""
+        for key, number in numbers.items():
+            old = self.used.get(key)
+            adds = isinstance(number, (int, float)) and isinstance(old, (int, float))
+            self.used[key] = old + number if adds else number
+        self.emit("usage", **numbers)
+
+    async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
+        """Ask a person and wait for the answer; an answer given once is kept across crashes and retries."""
+        n, self._asks = self._asks, self._asks + 1
+        return await self._host.step_ask(self, n, question, tuple(choices))
+
+    async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run a workflow (a path, a name or a loaded one) inside this step and return its outputs."""
+        return await self._host.step_run(self, workflow, inputs or {})
+
+    async def run_each(self, items: list[Any], name: str, body: list[str]) -> list[dict[str, dict[str, Any]]]:
+        """Run nodes of this workflow once for each item; the outputs by node, in the order of the items."""
+        return await self._host.step_each(self, items, name, body)
+
+    async def call(self, type_name: str, /, **params: Any) -> dict[str, Any]:
+        """Execute another node type as a part of this step."""
+        return await self._host.step_call(self, type_name, params)

@@ -1,0 +1,64 @@
+"""Inputs: what a caller gives, checked against what a workflow declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pflow.errors import Place, Problem, WorkflowError, suggest
+from pflow.model.value import json_text, plain, type_name
+from pflow.model.workflow import Input, Workflow
+from pflow.planning.plan import Values
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "str": (str,),
+    "number": (int, float),
+    "float": (int, float),
+    "integer": (int,),
+    "int": (int,),
+    "boolean": (bool,),
+    "bool": (bool,),
+    "array": (list,),
+    "list": (list,),
+    "object": (dict,),
+    "dict": (dict,),
+}
+
+
+def effective(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs a run works with: the given ones, checked, and defaults for the rest."""
+    declared = {item.name: item for item in workflow.inputs}
+    problems = []
+    for name in given:
+        if name not in declared and not workflow.open_inputs:
+            text = f'the workflow has no input "{name}"'
+            problems.append(Problem(text, Place(workflow.file), suggest(name, declared, "inputs"), "input"))
+    made: dict[str, Any] = {name: plain(value) for name, value in given.items()}
+    for name, item in declared.items():
+        if name not in made and item.required:
+            text = f'the input "{name}" is missing' + (f" ({item.description})" if item.description else "")
+            problems.append(Problem(text, item.place, f"give it: {name}=…", "input"))
+        elif name not in made:
+            made[name] = plain(item.default)
+        elif not _fits(item, made[name]):
+            text = f'the input "{name}" must be {item.type}, not {type_name(made[name])} {json_text(made[name])[:60]}'
+            problems.append(Problem(text, item.place, "", "input"))
+    if problems:
+        raise WorkflowError(problems)
+    return made
+
+
+def _fits(item: Input, value: Any) -> bool:
+    kinds = _TYPES.get(item.type)
+    if kinds is None or (value is None and not item.required):
+        return True
+    return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+
+
+def start(workflow: Workflow, inputs: Mapping[str, Any]) -> Values:
+    """The values that the first nodes see."""
+    made: Any = dict(inputs)
+    for name in reversed(workflow.input_path):
+        made = {name: made}
+    return Values(made)

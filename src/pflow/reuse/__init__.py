@@ -1,0 +1,1 @@
+"""Reuse policies: may an earlier outcome stand in for a visit, and why or why not."""

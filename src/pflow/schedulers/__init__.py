@@ -1,0 +1,1 @@
+"""Schedulers decide what runs next; they do nothing else."""

@@ -1,0 +1,211 @@
+"""Settings: what a user may decide once for all runs, in ``<home>/settings.json``.
+
+A setting is named by its section and key, ``cache.ttl``. The file holds only what differs from the defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pflow.errors import UsageError, suggest
+from pflow.storage.files import encode_json, write_atomic
+from pflow.storage.files import home as default_home
+
+FILE = "settings.json"
+
+DESCRIPTIONS: dict[str, str] = {
+    "cache.ttl": "How long a cached result may be reused: 90s, 30m, 48h, 2d, or a number of seconds.",
+    "cache.iteration_mode": "Whether running a workflow file again reuses the nodes that did not change.",
+    "cache.max_mb": "How large the cache may grow, in megabytes, before its oldest entries are dropped.",
+    "shell.output_limit": "How many bytes of a command's output are kept; the rest is cut off.",
+    "runs.dir": "Where run folders are made; empty means `runs` in the pflow home.",
+    "model.default": "The model used where a workflow names none.",
+    "env": "Secrets by name (`env.NAME`), available to workflows and hidden wherever values are shown.",
+}
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
+_SWITCH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+
+
+class Cache(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How results are reused."""
+
+    ttl: str = "24h"
+    iteration_mode: bool = True
+    max_mb: int = 512
+
+
+class Shell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Limits for commands."""
+
+    output_limit: int = 10_000_000
+
+
+class Runs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where runs are kept."""
+
+    dir: str = ""
+
+
+class Model(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which model answers."""
+
+    default: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything a user has set, with defaults for the rest."""
+
+    cache: Cache = Cache()
+    shell: Shell = Shell()
+    runs: Runs = Runs()
+    model: Model = Model()
+    env: dict[str, str] = {}
+
+
+def load(home: Path | None = None) -> Settings:
+    """The user's settings; a missing file means the defaults, a wrong one UsageError."""
+    path = (home or default_home()) / FILE
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    return _parsed(path, data)
+
+
+def save(settings: Settings, home: Path | None = None) -> None:
+    """Write what differs from the defaults."""
+    path = (home or default_home()) / FILE
+    write_atomic(path.resolve(), encode_json(settings, indent=2), sync=True)  # a link stays a link
+
+
+def set_value(settings: Settings, name: str, value: Any) -> Settings:
+    """The settings with one changed; text is converted, None gives the default back."""
+    section, _, key = name.partition(".")
+    section, key = section.replace("-", "_"), key if section == "env" else key.replace("-", "_")
+    if section == "env" and key:
+        return msgspec.structs.replace(settings, env=_with_secret(settings.env, key, value))
+    if f"{section}.{key}" not in DESCRIPTIONS:
+        raise UsageError(f'unknown setting "{name}"', suggest(f"{section}.{key}".rstrip("."), _NAMES, "settings"))
+    old = getattr(settings, section)
+    new = getattr(type(old)(), key) if value is None else _converted(f"{section}.{key}", getattr(old, key), value)
+    return msgspec.structs.replace(settings, **{section: msgspec.structs.replace(old, **{key: new})})
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in a text such as ``48h``, ``30m``, ``90s``, ``2d`` or ``3600``."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    if not match:
+        raise UsageError(f"{text!r} is not a duration", "write 90s, 30m, 48h, 2d, or a number of seconds")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+_NAMES = [name if name != "env" else "env.NAME" for name in DESCRIPTIONS]
+
+
+def _with_secret(env: dict[str, str], key: str, value: Any) -> dict[str, str]:
+    kept = {name: secret for name, secret in env.items() if name != key}
+    # The value is never quoted in a message: it may be a secret.
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"env.{key} must be text", "put it in quotes")
+    return kept if value is None else {**kept, key: value}
+
+
+def _converted(name: str, old: Any, value: Any) -> Any:
+    """``value`` in the type that the setting has."""
+    if name == "cache.ttl":
+        return _duration(name, value)
+    convert = _CONVERTERS[type(old)]
+    return convert(name, value)
+
+
+def _duration(name: str, value: Any) -> str:
+    text = str(value)
+    try:
+        parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", error.hint) from None
+    return text
+
+
+def _switch(name: str, value: Any) -> bool:
+    made = value if isinstance(value, bool) else _SWITCH.get(str(value).lower())
+    if made is None:
+        raise UsageError(f"{name} is a switch, not {value!r}", "write on or off")
+    return made
+
+
+def _count(name: str, value: Any) -> int:
+    text = str(value).replace("_", "")
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        raise UsageError(f"{name} is a whole number, not {value!r}", "write digits only, such as 512")
+    return int(text)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is text, not {value!r}", "put it in quotes")
+    return value
+
+
+_CONVERTERS: dict[type, Callable[[str, Any], Any]] = {bool: _switch, int: _count, str: _text}
+
+
+def _parsed(path: Path, data: bytes) -> Settings:
+    settings = Settings()
+    for name, value in _pairs(path, data):
+        try:
+            settings = set_value(settings, name, value)
+        except UsageError as error:
+            raise UsageError(f"{_place(path, data, name)}: {error.message}", error.hint) from None
+    return settings
+
+
+def _pairs(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
+    """The file's entries as names and values; what is no section is handed on under its own name."""
+    for section, entries in _decoded(path, data).items():
+        if section not in Settings.__struct_fields__:
+            yield section, entries
+        elif not isinstance(entries, dict):
+            raise UsageError(f"{_place(path, data, section)}: {section} is a section", f'write {{"{section}": {{…}}}}')
+        else:
+            yield from ((f"{section}.{key}", value) for key, value in entries.items())
+
+
+def _decoded(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except ValueError as error:
+        raise UsageError(
+            f"{_bad_place(path, data)}: {error}", "correct the file, or remove it for the defaults"
+        ) from None
+
+
+def _bad_place(path: Path, data: bytes) -> str:
+    """Where the file stops being JSON; the standard parser counts lines, msgspec does not."""
+    import json
+
+    try:
+        json.loads(data)
+    except json.JSONDecodeError as error:
+        return f"{path}:{error.lineno}:{error.colno}"
+    except UnicodeDecodeError:
+        pass
+    return str(path)
+
+
+def _place(path: Path, data: bytes, name: str) -> str:
+    """The line on which a setting's key stands, looked for after its section's."""
+    at = 0
+    for key in name.split(".", 1):
+        at = max(data.find(b'"%b"' % key.encode(), at), at)
+    line = data.count(b"\n", 0, at) + 1
+    return f"{path}:{line}"
