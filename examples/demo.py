@@ -1,4 +1,4 @@
-"""What pflow is for, in half a minute: run a workflow, kill it with -9 in the middle, resume it. `make demo` runs this."""
+"""What pflow is for: run a workflow, kill it with -9 in the middle, resume it. `make demo` runs this."""
 
 from __future__ import annotations
 

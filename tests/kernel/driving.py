@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
+from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.model.run import AnyRecord, Opened, Outcome
@@ -25,6 +27,10 @@ def workflow(*nodes: Node, edges: str = "", **rest: Any) -> Workflow:
     """``workflow(a, b, edges="a>b b>c")``."""
     pairs = (edge.split(">") for edge in edges.split())
     return Workflow("test", "test", nodes, tuple(Edge(source, target) for source, target in pairs), **rest)
+
+
+# Processes are ended by the id of their run: no two workers of the tests may share one.
+RUN = f"run-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 
 class Driven:
@@ -49,13 +55,13 @@ class Driven:
         plan = build(flow, registry)
         self.guide = guide
         self.run = Run(
-            plan, Values(self.inputs), "run", self.log, width=flow.width, hub=Hub(self.events.append), clock=self.clock,
+            plan, Values(self.inputs), RUN, self.log, width=flow.width, hub=Hub(self.events.append), clock=self.clock,
             guide=Guide(registry=registry, load=self._load, **guide),
         )  # fmt: skip
         before = list(records)
         if before:
             self.log.records = list(before)
-            self.run.replay(before)
+            replay(self.run, before)
         else:
             self.run.open(Opened(0.0, "run", flow.name, flow.dialect, plan.digest, self.inputs))
 
@@ -72,9 +78,8 @@ class Driven:
         """A run in another process, from the first ``count`` records."""
         records = self.log.records if count is None else self.log.records[:count]
         made = Driven(self.flow, self.types, self.inputs, records, **(self.guide | guide))
-        finish = made.run.memory.finished or made.run.root.finish
-        if finish is not None and finish.status != "completed":
-            made.run.reopen()
+        if ended_badly(made.run):
+            reopen(made.run)
         return made
 
     @property

@@ -16,7 +16,7 @@ from pflow.model.run import AnyRecord, Began, Ended, Finished, Tried
 from pflow.model.workflow import Node, Policy, Retry
 from pflow.nodes import Routed, StepContext, node
 from pflow.testing import ListLog
-from tests.kernel.driving import Driven, workflow
+from tests.kernel.driving import RUN, Driven, workflow
 
 CALLS: list[str] = []
 
@@ -382,7 +382,7 @@ def test_a_class_is_a_node_type_and_routes() -> None:
             return Routed({"twice": value * 2, "run": step.run_id}, "go")
 
     driven = Driven(workflow(Node("a", "t/class", {"value": "21"})), [Choose]).drive()
-    assert driven.outputs["a"] == {"twice": 42, "run": "run"}
+    assert driven.outputs["a"] == {"twice": 42, "run": RUN}
     assert driven.ended["a#1"].route == "go"
 
 
@@ -390,3 +390,26 @@ def test_the_result_of_a_run_without_a_folder(home: Path) -> None:
     result = app.run_sync(workflow(Node("a", "echo", {"text": "x"})), keep=False)
     assert result.success and result.outputs["a"]["text"] == "x" and result.path is None
     assert not home.exists()
+
+
+def test_a_run_that_died_while_stopping_is_drained_and_then_taken_up() -> None:
+    flow = workflow(Node("a", "control.fail"), Node("b", "t/ask"), Node("c", "t/note"), edges="b>c", width=2)
+    whole = Driven(flow, TYPES).drive()
+    assert whole.status == "failed"
+    cut = next(i for i, record in enumerate(whole.log.records) if isinstance(record, Ended)) + 1
+
+    async def answer(question: Any) -> str:
+        return "fine"
+
+    resumed = whole.again(cut, answer=answer)
+    ends = [(record.visit, record.outcome.status) for record in resumed.log.records if isinstance(record, Ended)]
+    assert ends == [("a#1", "failed"), ("b#1", "cancelled")]
+    assert resumed.drive().status == "failed"  # what failed fails again; what was stopped was stopped again
+
+
+def test_a_cancel_that_waits_when_a_run_is_resumed_stops_it_before_anything_starts() -> None:
+    first = Driven(workflow(Node("a", "t/note"), Node("b", "t/ask"), edges="a>b"), TYPES).drive()
+    assert first.status == "paused"
+    resumed = first.again()
+    resumed.run.cancel("enough")
+    assert resumed.drive().status == "cancelled" and CALLS == ["a#1"]

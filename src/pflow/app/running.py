@@ -1,9 +1,4 @@
-"""Load → plan → run: what every front end calls, and nothing below it.
-
-workflow = load("flow.yaml")            any dialect; WorkflowError tells every problem at once
-result = await run(workflow, inputs)    a new run, in a folder of its own
-result = await resume(run_id)           goes on where a run stopped; a no-op when it is complete
-"""
+"""Running: from a workflow and its inputs to a result, and on from where a run stopped."""
 
 from __future__ import annotations
 
@@ -16,17 +11,22 @@ from typing import Any
 
 import msgspec
 
+from pflow.app import library
 from pflow.app.documents import kept_workflow, load, parse
+from pflow.app.reuse import reuse_for
+from pflow.app.secrets import hidden, redactor, revealed
 from pflow.engines.local import Held
-from pflow.errors import UsageError
+from pflow.errors import Problem, UsageError, WorkflowError
 from pflow.kernel.clock import Clock
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
+from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.kernel.scope import declared_outputs
 from pflow.model.event import Envelope
 from pflow.model.run import Asked, Decision, Failure, Opened, Outcome, RunStatus, Stored
 from pflow.model.workflow import Workflow
+from pflow.nodes.purity import Standings
 from pflow.nodes.registry import Registry, local_folders
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.build import build
@@ -36,6 +36,7 @@ from pflow.storage.files import home as default_home
 from pflow.storage.journal import Memory
 from pflow.version import __version__
 
+SESSIONS = Path(".dotrunner") / "sessions"
 IR = "ir"  # the dialect of a workflow that was made in Python
 DOCUMENT = "document:"  # the store's keys for documents that were loaded on the way
 
@@ -56,6 +57,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     durable: bool = True  # False: survives a crash of the process, not of the machine
     clock: Clock | None = None
     started: Callable[[Run], None] | None = None  # told of the run, to interrupt or cancel it
+    iterate: bool = False  # reuse what did not change since earlier runs of the same file
+    rerun: tuple[str, ...] = ()  # nodes to execute all the same, with what is below them
+    use_cache: bool = False  # reuse outcomes of pure nodes by their inputs
+    reset_cache: bool = False  # drop this workflow's outcomes of that kind first
+    secrets: Mapping[str, Any] = {}  # inputs among which a resumed run finds the secret ones
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +89,15 @@ def registry_for(workflow: Workflow, options: Options) -> Registry:
     """The node types that a workflow can use."""
     cwd = options.workspace or Path.cwd()
     beside = Path(workflow.file).absolute().parent if workflow.file else cwd
-    return Registry(options.types, local_folders(beside, cwd, home=options.home or default_home()))
+    home = options.home or default_home()
+    return Registry(options.types, local_folders(beside, cwd, home=home), standings=Standings(home))
+
+
+def started_where(opened: Opened, options: Options) -> Options:
+    """The options with the folder in which a run was started, where its local node types are found again."""
+    if options.workspace is not None or not opened.cwd:
+        return options
+    return msgspec.structs.replace(options, workspace=Path(opened.cwd))
 
 
 def plan(workflow: Workflow, options: Options | None = None, registry: Registry | None = None) -> Plan:
@@ -97,18 +111,35 @@ async def run(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None 
     if not isinstance(workflow, Workflow):
         workflow = load(workflow)
     registry = registry_for(workflow, chosen)
-    made = build(workflow, registry)
-    given = planned_inputs.effective(workflow, inputs or {})
-    opened = _opening(workflow, made, given, chosen)
+    made, given = ready(workflow, registry, inputs or {})
+    opened = opening(workflow, made, hidden(workflow, given), chosen)
+    chosen = msgspec.structs.replace(chosen, secrets=given)
     if not chosen.keep:
         session = Session(made, opened, chosen, registry, Memory(), None)
         session.run.open(opened)
         return await session.drive(session.run.drive)
-    held = Held.create(runs.create(_root(chosen), opened.run), chosen.durable)
+    held = Held.create(_folder(chosen, opened), chosen.durable)
     opened = msgspec.structs.replace(opened, documents=_keep_document(held, workflow))
     session = Session(made, opened, chosen, registry, held.log, held)
     session.run.open(opened)
-    return await session.drive(lambda: held.drive(session.run))
+    return await session.drive(lambda: held.drive(session.run, session.redactor))
+
+
+def ready(workflow: Workflow, registry: Registry, inputs: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """The plan and the effective inputs; raises every problem of both at once."""
+    problems: list[Problem] = []
+    given: dict[str, Any] | None = None
+    try:
+        given = planned_inputs.effective(workflow, inputs)
+    except WorkflowError as error:
+        problems += error.problems
+    try:
+        made = build(workflow, registry, given)
+    except WorkflowError as error:
+        raise WorkflowError([*problems, *error.problems]) from None
+    if given is None:
+        raise WorkflowError(problems)
+    return made, given
 
 
 async def resume(run_id: str | Path, **options: Any) -> Result:
@@ -117,7 +148,7 @@ async def resume(run_id: str | Path, **options: Any) -> Result:
     folder = runs.RunFolder(run_id if isinstance(run_id, Path) else runs.find(run_id, chosen.home))
     held = Held.open(folder, chosen.durable)
     try:
-        session = _replayed(held, chosen)
+        session = replayed(held, chosen)
     except BaseException:
         held.close()
         raise
@@ -125,10 +156,9 @@ async def resume(run_id: str | Path, **options: Any) -> Result:
     if memory.finished is not None and memory.finished.status == "completed":
         held.close()
         return session.result()
-    finish = memory.finished or session.run.root.finish
-    if finish is not None and finish.status != "completed":
-        session.run.reopen()
-    return await session.drive(lambda: held.drive(session.run))
+    if ended_badly(session.run):
+        reopen(session.run)
+    return await session.drive(lambda: held.drive(session.run, session.redactor))
 
 
 def run_sync(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
@@ -143,6 +173,9 @@ class Session:
         self, plan: Plan, opened: Opened, options: Options, registry: Registry, log: Any, held: Held | None
     ) -> None:
         hub = options.hub or Hub()
+        inputs = revealed(plan.workflow, opened.inputs, options.secrets, options.home)
+        self.redactor = redactor(plan.workflow, inputs, options.home)
+        hub.redact = self.redactor.value
         self._unsubscribe = hub.subscribe(options.on_event) if options.on_event else None
         self._options = options
         self._registry = registry
@@ -159,12 +192,13 @@ class Session:
         )
         self.run = Run(
             plan,
-            planned_inputs.start(plan.workflow, opened.inputs),
+            planned_inputs.start(plan.workflow, inputs, opened.run, opened.t),
             opened.run,
             log,
             width=opened.width,
             hub=hub,
             clock=options.clock,
+            reuse=reuse_for(plan, opened, options),
             guide=guide,
             workspace=Path(opened.cwd) if opened.cwd else options.workspace,
         )
@@ -177,6 +211,7 @@ class Session:
         try:
             await drive()
         finally:
+            self.run.reuse.close(self.run.status == "completed")
             if self._unsubscribe is not None:
                 self._unsubscribe()
         return self.result(time.perf_counter() - began)
@@ -202,19 +237,32 @@ class Session:
     def _load(self, ref: Any, parent: Workflow, inputs: dict[str, Any]) -> tuple[Plan, Values]:
         """A workflow that a node of another one calls; its document is kept with the run."""
         workflow = ref if isinstance(ref, Workflow) else self._find(ref, parent)
-        made = build(workflow, self._registry)
-        return made, planned_inputs.start(workflow, planned_inputs.effective(workflow, inputs))
+        given = planned_inputs.effective(workflow, inputs)
+        values = planned_inputs.start(workflow, given, self.run.run_id, self._opened.t)
+        return build(workflow, self._registry, given), values
 
     def _find(self, ref: Any, parent: Workflow) -> Workflow:
         given = ref if isinstance(ref, dict) else {"ref": str(ref)}
         if "ir" in given:
             return parse(msgspec.json.encode(given["ir"]), f"{parent.file}#workflow_ir")
         if "name" in given:
-            raise UsageError("there are no saved workflows yet", "give workflow_ref, a path")
-        path = Path(parent.file).parent / given["ref"] if parent.file else Path(given["ref"])
+            path = library.get(str(given["name"]), self._options.home)
+        else:
+            path = Path(parent.file).parent / given["ref"] if parent.file else Path(given["ref"])
+            self._check_inside(path, parent)
         if self._held is None:
             return load(path)
         return self._kept(self._held, path)
+
+    def _check_inside(self, path: Path, parent: Workflow) -> None:
+        """A routed workflow calls only what is in its own tree, or saved."""
+        if parent.dialect != "dotrunner" or not self._opened.path:
+            return
+        tree = Path(self._opened.path).resolve().parent
+        if not path.resolve().is_relative_to(tree):
+            raise UsageError(
+                f"{path} is outside the folder of the workflow", f"keep it below {tree}, or save it by name"
+            )
 
     def _kept(self, held: Held, path: Path) -> Workflow:
         """The document as this run first saw it, whatever became of the file since."""
@@ -239,13 +287,21 @@ def total_usage(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return total
 
 
-def _root(options: Options) -> Path:
+def _folder(options: Options, opened: Opened) -> runs.RunFolder:
+    """A new run's folder; one outside the home is noted in its index, so that it is found again."""
     home = options.home or default_home()
-    chosen = settings.load(home).runs.dir
-    return Path(chosen).expanduser() if chosen else home / "runs"
+    elsewhere = settings.load(home).runs.dir
+    root = Path(elsewhere).expanduser() if elsewhere else home / "runs"
+    if opened.dialect == "dotrunner":
+        root = Path(opened.cwd) / SESSIONS
+    folder = runs.create(root, opened.run)
+    if root != home / "runs":
+        runs.register(opened.run, folder.path, home)
+    return folder
 
 
-def _opening(workflow: Workflow, made: Plan, given: dict[str, Any], options: Options) -> Opened:
+def opening(workflow: Workflow, made: Plan, given: dict[str, Any], options: Options) -> Opened:
+    """The first record of a new run."""
     now = options.clock.now() if options.clock else time.time()
     return Opened(
         now,
@@ -258,6 +314,7 @@ def _opening(workflow: Workflow, made: Plan, given: dict[str, Any], options: Opt
         version=__version__,
         path=str(Path(workflow.file).absolute()) if workflow.file else "",
         cwd=str(options.workspace or Path.cwd()),
+        options={"iterate": True} if options.iterate else {},
     )
 
 
@@ -273,11 +330,11 @@ def _keep_document(held: Held, workflow: Workflow) -> dict[str, str]:
     return {workflow.file: name}
 
 
-def _replayed(held: Held, options: Options) -> Session:
+def replayed(held: Held, options: Options) -> Session:
     """A session in the state in which a run stopped."""
     opened = held.opened
     workflow = kept_workflow(held.folder, opened)
-    registry = registry_for(workflow, options)
+    registry = registry_for(workflow, started_where(opened, options))
     session = Session(build(workflow, registry), opened, options, registry, held.log, held)
-    session.run.replay(held.records)
+    replay(session.run, held.records)
     return session

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from pflow.nodes import NodeError, Routed, StepContext, flow_safe, node, same, truth
+from pflow.nodes import NodeError, Routed, StepContext, flow_safe, node, same, truth, type_name
 
 
 @flow_safe
@@ -57,4 +58,48 @@ def fail(message: str = "failed on purpose") -> None:
 async def foreach(step: StepContext, items: list[Any], body: list[str], as_: str = "item") -> dict[str, Any]:
     """Run the nodes of ``body`` once for each item, one item after the other; they see it under the name ``as``."""
     made = await step.run_each(items, as_, body)
-    return {"iterations": [{"item": item, "outputs": one} for item, one in zip(items, made, strict=True)]}
+    return {"iterations": [{"item": item, "outputs": one.outputs} for item, one in zip(items, made, strict=True)]}
+
+
+@node(
+    "control.batch",
+    version="1",
+    composite=True,
+    effect="quiet",
+    main_out="results",
+    outputs=("results", "count", "success_count", "error_count", "errors", "batch_metadata"),
+)
+async def batch(
+    step: StepContext, items: Any, node: str, as_: str = "item", width: int = 1, fail_fast: bool = True
+) -> dict[str, Any]:
+    """Run one node once for each item of a list, ``width`` at a time; the order of the items is kept."""
+    listed = _as_list(items)
+    made = await step.run_each(listed, as_, [node], width, fail_fast)
+    results, errors = [], []
+    for i, (item, one) in enumerate(zip(listed, made, strict=True)):
+        if one.failure is None:
+            results.append({"item": item, **one.outputs.get(node, {})})
+        else:
+            results.append({"item": item, "error": one.failure.message})
+            errors.append({"index": i, "item": item, "error": one.failure.message, "kind": one.failure.kind})
+    return {
+        "results": results,
+        "count": len(results),
+        "success_count": len(results) - len(errors),
+        "error_count": len(errors),
+        "errors": errors or None,
+        "batch_metadata": {"parallel": width > 1, "max_concurrent": width, "fail_fast": fail_fast},
+    }
+
+
+def _as_list(items: Any) -> list[Any]:
+    """A list, or a text that is one in JSON."""
+    made = items
+    if isinstance(items, str):
+        try:
+            made = json.loads(items)
+        except ValueError:
+            made = items
+    if not isinstance(made, list):
+        raise NodeError(f"a batch needs a list of items, not {type_name(items)}", "items: a list", kind="validation")
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pflow.engines.views import Viewer
 from pflow.errors import JournalError
 from pflow.kernel.run import Run
+from pflow.model.redact import Redactor
 from pflow.model.run import AnyRecord, Opened
 from pflow.storage.journal import Journal
 from pflow.storage.lease import Lease
@@ -63,9 +64,9 @@ class Held:
             raise JournalError(f"{self.folder.journal} does not begin with the opening of a run", "start a new run")
         return self.records[0]
 
-    async def drive(self, run: Run) -> None:
+    async def drive(self, run: Run, redactor: Redactor) -> None:
         """Drive a run to where it can go, with its views kept up to date, and let go of the folder."""
-        viewer = Viewer(run, self.folder.path)
+        viewer = Viewer(run, self.folder.path, redactor)
         try:
             viewer.repair()
             run.watcher = viewer

@@ -12,6 +12,7 @@ import msgspec
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
+from pflow.model.redact import Redactor
 from pflow.model.run import Outcome
 from pflow.model.value import portable
 from pflow.storage.files import safe_name
@@ -24,8 +25,9 @@ RATIO = 20  # a refresh takes at most one part in so many of the time
 class Viewer:
     """Keeps the views of one run; what a refresh costs decides how soon the next may come."""
 
-    def __init__(self, run: Run, folder: Path) -> None:
+    def __init__(self, run: Run, folder: Path, redactor: Redactor | None = None) -> None:
         self._run = run
+        self._redact = (redactor or Redactor()).value
         self._files = Views(folder)
         self._dirty: dict[str, Ready | None] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -51,7 +53,7 @@ class Viewer:
         began = perf_counter()
         dirty, self._dirty = self._dirty, {}
         views = {name: view for visit, ready in dirty.items() for name, view in self._of_visit(visit, ready)}
-        self._files.write(views | self._of_run())
+        self._files.write(self._redact(views | self._of_run()))
         self._pause = max(SOONEST, RATIO * (perf_counter() - began))
 
     def _of_run(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import traceback
 from collections.abc import Coroutine, Generator
+from functools import partial
 from pathlib import Path
 from types import coroutine
 from typing import Any
@@ -14,13 +15,30 @@ from pflow.errors import InternalError, NodeError, PflowError
 from pflow.model.run import Failure
 from pflow.model.value import plain
 from pflow.model.workflow import Policy, Retry
+from pflow.nodes.purity import watch, watch_async
 from pflow.nodes.spec import NodeType, Routed
 from pflow.nodes.step import StepContext
 from pflow.nodes.worker import call_in_process
 
 _HERE = str(Path(__file__).parent)
-GRACE = 1.0  # seconds that cancelled node code gets to clean up before it is abandoned
+GRACE = 5.0  # seconds that cancelled node code gets to clean up before it is abandoned
 _UNCHANGING = frozenset({"binding", "validation", "routing", "purity"})  # another try cannot help
+
+
+async def attempt(
+    kind: NodeType, step: StepContext | None, params: dict[str, Any], timeout: float | None, mark: str
+) -> tuple[dict[str, Any], str | None] | Failure:
+    """Outputs and route, or why there are none: whatever node code raises is data from here on."""
+    try:
+        return outputs(await call(kind, step, params, timeout, mark))
+    except asyncio.CancelledError:
+        if step is not None:
+            step.cancelled = True
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the one around node code
+        if step is not None:
+            step.cancelled = True  # whatever it left running has nothing more to say
+        return failure_of(error)
 
 
 async def call(
@@ -30,11 +48,14 @@ async def call(
     args = () if step is None else (step,)
     if kind.is_async:
         work = kind.call(*args, **params)
+        if kind.watched:
+            work = watch_async(work)
         return await (in_context(work) if timeout is None else within(work, timeout, None if kind.composite else GRACE))
+    function = partial(watch, kind.call) if kind.watched else kind.call
     if kind.declared.inline:
-        return contextvars.copy_context().run(kind.call, *args, **params)
+        return contextvars.copy_context().run(function, *args, **params)
     if timeout is None:
-        return await asyncio.to_thread(kind.call, *args, **params)
+        return await asyncio.to_thread(function, *args, **params)
     if step is not None:
         raise NodeError(f'"{kind.name}" is sync and takes a step, so no timeout can stop it', "make it async")
     return await within(call_in_process(kind, params, mark), timeout)

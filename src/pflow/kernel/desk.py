@@ -107,10 +107,9 @@ class Desk:
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    async def settle(self, ready: Ready) -> Outcome | None:
+    async def settle(self, ready: Ready, attempt: int) -> Outcome | None:
         """Decide about a visit whose effect may have happened: an outcome, or None to run it again."""
         run, visit = self._run, ready.visit.id
-        attempt = run.memory.begun[visit]
         if visit not in run.memory.decided:
             decision = run.guide.on_doubt
             if decision is None:

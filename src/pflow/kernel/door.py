@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.errors import NodeError
 from pflow.kernel import nested, telling
-from pflow.nodes.step import StepContext
+from pflow.nodes.spec import NodeType
+from pflow.nodes.step import Iteration, StepContext
 from pflow.storage.files import private_folder
 
 if TYPE_CHECKING:
@@ -44,11 +46,17 @@ class Door:
         return await nested.run_workflow(self._run, step, workflow, inputs)
 
     async def step_each(
-        self, step: StepContext, items: list[Any], name: str, body: list[str]
-    ) -> list[dict[str, dict[str, Any]]]:
+        self, step: StepContext, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
+    ) -> list[Iteration]:
         """Run nodes of the same workflow once for each item."""
-        return await nested.run_each(self._run, step, items, name, body)
+        return await nested.run_each(self._run, step, items, name, body, width, fail_fast)
 
     async def step_call(self, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
         """Execute another node type within a step."""
         return await nested.call_type(self._run, step, type_name, params)
+
+    def step_type(self, type_name: str) -> NodeType:
+        """The node type of this name."""
+        if self._run.guide.registry is None:
+            raise NodeError("this run knows no other node types", "give it a registry")
+        return self._run.guide.registry.get(type_name)

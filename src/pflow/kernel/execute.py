@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pflow.errors import BindingError, ExpressionError, UsageError
-from pflow.kernel.attempt import call, delay_before, failure_of, outputs
+from pflow.kernel import reusing, trial
+from pflow.kernel.attempt import attempt, delay_before
 from pflow.kernel.scope import Ready, Scope
 from pflow.lang.expression import describe
 from pflow.model.run import Failure, Outcome, Visit
+from pflow.model.value import digest
 from pflow.nodes.step import StepContext
+from pflow.reuse.policy import Call, Recalled
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -22,18 +24,25 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
     planned = scope.plan.nodes[visit.node]
     try:
         if planned.guard is not None and not planned.guard.test(scope.values):
-            return Outcome("skipped", reason=f"when: {describe(planned.node.guard or [])} does not hold", attempts=0)
+            reason = f"when: {describe(planned.node.guard or [])} does not hold"
+            lineage = digest(["skipped", scope.upstream(planned)]) if run.reuse.active else ""
+            return Outcome("skipped", reason=reason, lineage=lineage, attempts=0)
         params: dict[str, Any] = planned.params.bind(scope.values)
         if planned.converts:
             params = planned.type.convert(params)
     except (BindingError, ExpressionError, UsageError) as error:
         failure = Failure("binding", error.message, error.hint, type(error).__name__)
         return Outcome("failed", failure=failure, attempts=0)
-    if run.reuse.active and not planned.type.composite:
-        recalled = run.reuse.recall(visit, planned, params)
-        if isinstance(recalled, Outcome):
-            return recalled
-    return Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
+    ready = Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
+    if run.reuse.active:
+        upstream = scope.upstream(planned)
+        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.stored)
+        if not planned.type.composite:
+            found = run.reuse.recall(ready.call)
+            if isinstance(found, Recalled):
+                return reusing.take(run, found)
+            ready.why = found
+    return ready
 
 
 async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
@@ -41,35 +50,37 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
     started = perf_counter()
     visit, kind, policy = ready.visit, ready.planned.type, ready.planned.node.policy
     if visit.id in run.memory.begun and not ready.begun:
-        settled = await run.settle_doubt(ready)
+        settled = await run.desk.settle(ready, run.memory.begun[visit.id])
         if settled is not None:
             return settled
+    if run.reuse.claims and not kind.composite:
+        taken = await reusing.claim(run, scope, ready)
+        if taken is not None:
+            return taken
     if ready.wait_until:
         await run.clock.sleep(ready.wait_until - run.clock.now())
+    tried = kind.on_trial and trial.matters(run, ready)
+    if tried:
+        await trial.on_examples(run, scope, ready)
     first = run.memory.failed_before.get(visit.id, 0)  # attempts before a reopening do not count again
     while True:
         run.begin(ready)
         step = StepContext(run.door, visit, ready.attempt, ready.params, scope) if kind.wants_step else None
-        try:
-            returned = await call(kind, step, ready.params, policy.timeout, f"{run.run_id}:{visit.id}")
-            made, route = outputs(returned)
-        except CancelledError:
-            if step is not None:
-                step.cancelled = True
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the one around node code: a failure is data
-            failure = failure_of(error)
-        else:
-            if step is not None:
-                run.keep(ready, step)
-            return Outcome("completed", made, route, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
+        if step is not None and kind.watched:
+            step.declared = frozenset(kind.declared.shared)
+        made = await attempt(kind, step, ready.params, policy.timeout, f"{run.run_id}:{visit.id}")
         if step is not None:
-            step.cancelled = True  # whatever it left running has nothing more to say
             run.keep(ready, step)
-        delay = delay_before(policy, failure, ready.attempt - first)
+        if not isinstance(made, Failure):
+            if tried and kind.on_trial:
+                await trial.on_visit(run, scope, ready, made[0], perf_counter() - started)
+            return Outcome("completed", *made, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
+        if kind.on_trial:
+            trial.failed(run, scope, ready, made)
+        delay = delay_before(policy, made, ready.attempt - first)
         if delay is None:
-            return Outcome("failed", failure=failure, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
-        await run.try_again(scope, ready, failure, delay)
+            return Outcome("failed", failure=made, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
+        await run.try_again(scope, ready, made, delay)
 
 
 def _ms(started: float) -> float:

@@ -7,15 +7,17 @@ their recorded facts left them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError
 from pflow.kernel.attempt import Failed, call, outputs
+from pflow.kernel.replay import follow
 from pflow.kernel.scope import Scope, declared_outputs
 from pflow.model.run import Cancelled, Failure, Visit
-from pflow.model.value import plain
-from pflow.nodes.step import StepContext
+from pflow.model.value import digest, plain
+from pflow.nodes.step import Iteration, StepContext, add_usage
 from pflow.planning.plan import Values
 
 if TYPE_CHECKING:
@@ -35,25 +37,58 @@ async def run_workflow(run: Run, step: StepContext, ref: Any, inputs: Mapping[st
     k, step.nested = step.nested, step.nested + 1
     prefix = f"{step.visit}/~{k}/" if k else f"{step.visit}/"
     scope = Scope(plan, values, prefix, f"{outer.label}{step.node_id}/", plan.workflow.width, outer.depth + 1)
+    scope.base = _base(run, step)
     await _drive(run, step, scope)
     return declared_outputs(scope)
 
 
 async def run_each(
-    run: Run, step: StepContext, items: list[Any], name: str, body: list[str]
-) -> list[dict[str, dict[str, Any]]]:
-    """Run a part of the step's own workflow once for each item, one after the other."""
+    run: Run, step: StepContext, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
+) -> list[Iteration]:
+    """Run a part of the step's own workflow once for each item; a failure ends all of it, or its item only."""
     outer: Scope = step.scope
     plan = outer.plan.bodies[step.node_id]
-    made = []
-    for i, item in enumerate(items):
-        values = Values({name: item, "__index__": i}, outer.values)
-        label = f"{outer.label}{step.node_id}[{i}]/"
-        scope = Scope(plan, values, f"{step.visit}/{i}/", label, outer.width, outer.depth)
-        await _drive(run, step, scope)
-        made.append({node_id: scope.values[node_id] for node_id in body if node_id in scope.values})
-        step.progress(i + 1, len(items))
-    return made
+    base = _base(run, step)
+    made: list[Iteration | None] = [None] * len(items)
+    numbers, done = iter(range(len(items))), count(1)  # shared by the workers below: each takes the next
+
+    async def work() -> None:
+        for i in numbers:
+            values = Values({name: items[i], "__index__": i}, outer.values)
+            label = f"{outer.label}{step.node_id}[{i}]/"
+            scope = Scope(plan, values, f"{step.visit}/{i}/", label, outer.width, outer.depth)
+            scope.base, scope.outer = base, outer
+            failure = None
+            try:
+                await _drive(run, step, scope)
+            except Failed as error:
+                if fail_fast:
+                    raise
+                failure = error.failure
+            own = {node_id: scope.values[node_id] for node_id in body if node_id in scope.values}
+            made[i] = Iteration(own, failure)
+            step.progress(next(done), len(items))
+
+    if width == 1:
+        await work()
+    else:
+        await _together([work() for _ in range(min(width, len(items)))])
+    return [one for one in made if one is not None]
+
+
+async def _together(works: list[Coroutine[Any, Any, None]]) -> None:
+    """Run at once; the first failure stops the others, and all have ended before it is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
 
 
 async def call_type(run: Run, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -65,14 +100,14 @@ async def call_type(run: Run, step: StepContext, type_name: str, params: dict[st
     inner = StepContext(run.door, Visit(step.visit, step.node_id), step.attempt, own, step.scope)
     returned = await call(kind, inner if kind.wants_step else None, own, None, step.idempotency_key)
     step.writes.update(inner.writes)
-    step.usage(**inner.used)
+    add_usage(step.used, inner.used)
     return outputs(returned)[0]
 
 
 async def _drive(run: Run, step: StepContext, scope: Scope) -> None:
     """Run a scope to its end; raises what it failed with."""
     for fact in list(run.memory.below(step.visit, scope.prefix)):
-        run.follow(scope, fact)
+        follow(scope, fact)
     done = scope.done = asyncio.get_running_loop().create_future()
     weight = 0 if scope_is_composite(step) else 1  # a plain node that runs a workflow only waits meanwhile
     run.busy -= weight
@@ -88,6 +123,12 @@ async def _drive(run: Run, step: StepContext, scope: Scope) -> None:
     finish = scope.finish
     if finish is not None and finish.status != "completed":
         raise Failed(finish.failure or Failure("cancelled", "a workflow inside this node was cancelled"))
+
+
+def _base(run: Run, step: StepContext) -> str:
+    """The lineage of what a nested scope is given: that of everything before its visit."""
+    scope: Scope = step.scope
+    return digest(scope.upstream(scope.plan.nodes[step.node_id])) if run.reuse.active else ""
 
 
 async def _drain(run: Run, scope: Scope, done: asyncio.Future[None]) -> None:

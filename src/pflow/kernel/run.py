@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 from pflow.errors import InternalError
-from pflow.kernel import telling
+from pflow.kernel import reusing, telling
 from pflow.kernel.clock import Clock, SystemClock
 from pflow.kernel.desk import Desk, Guide
 from pflow.kernel.door import Door
@@ -25,10 +24,8 @@ from pflow.kernel.execute import execute, prepare
 from pflow.kernel.feed import Hub
 from pflow.kernel.memory import Memory
 from pflow.kernel.ports import Log, Watcher
-from pflow.kernel.scope import Ready, Scope
+from pflow.kernel.scope import Ready, Scope, cancelled
 from pflow.model.run import (
-    AnyRecord,
-    Asked,
     Began,
     Cancelled,
     Command,
@@ -39,8 +36,6 @@ from pflow.model.run import (
     Finished,
     Note,
     Opened,
-    Outcome,
-    Reopened,
     RunStatus,
     Start,
     Stop,
@@ -48,7 +43,7 @@ from pflow.model.run import (
     Tried,
 )
 from pflow.model.value import plain
-from pflow.nodes.step import StepContext
+from pflow.nodes.step import StepContext, add_usage
 from pflow.planning.plan import Plan, Values
 from pflow.reuse.policy import Never, Reuse
 
@@ -106,33 +101,6 @@ class Run:
         """Write the first record."""
         self.note(record)
 
-    def replay(self, records: Iterable[AnyRecord]) -> None:
-        """Take over what a journal says."""
-        self._heed(self.root, self.root.wake())
-        for record in records:
-            self.memory.fold(record)
-            if isinstance(record, (Cancelled, Reopened)) or (
-                isinstance(record, (Ended, Asked)) and "/" not in record.visit
-            ):
-                self.follow(self.root, record)
-
-    def reopen(self) -> None:
-        """Go on after a failure or a cancel: what ended badly is tried again under the same ids."""
-        record = Reopened(self.clock.now(), self.run_id)
-        self.journal.append(record)
-        self.memory.fold(record)
-        self.follow(self.root, record)
-
-    def follow(self, scope: Scope, fact: Fact) -> None:
-        """Let a scope take in a recorded fact: nothing is launched."""
-        if not scope.awake:
-            self._heed(scope, scope.wake())
-        if type(fact) is Ended:
-            scope.fold(fact.visit, fact.outcome)
-        if type(fact) is Reopened:
-            scope.finish = None
-        self._heed(scope, scope.scheduler.on(fact))
-
     async def drive(self) -> None:
         """Run until the end, a pause or an interrupt; see ``status`` for which."""
         self._done = asyncio.get_running_loop().create_future()
@@ -158,7 +126,11 @@ class Run:
             if scope.finish is not None and not taken_up:
                 self._finish(scope, scope.finish)
             for visit in taken_up:
-                self._apply(scope, [Start(visit)])
+                if visit.id in scope.stopping:
+                    stopped = cancelled(scope.stopping[visit.id], self.memory.next_attempt(visit.id))
+                    self._posted.append((scope, Ended(self.clock.now(), visit.id, stopped)))
+                else:
+                    self._apply(scope, [Start(visit)])
         self._work_off()
         self.go(scope)
 
@@ -232,7 +204,7 @@ class Run:
                 if isinstance(made, Ready):
                     scope.ready.append(made)
                 else:
-                    self._posted.append((scope, Ended(self.clock.now(), visit.id, made)))
+                    self._posted.append((scope, Ended(self.clock.now(), visit.id, scope.route(visit, made))))
             elif type(command) is Stop:
                 self._stop(scope, command.visit, command.why)
             elif type(command) is Finish:
@@ -245,22 +217,15 @@ class Run:
         self._apply(scope, scope.scheduler.on(fact))
         self._work_off()
 
-    def _heed(self, scope: Scope, commands: list[Command]) -> None:
-        """Note what commands mean for a scope that is being replayed."""
-        for command in commands:
-            if type(command) is Start:
-                scope.started[command.visit.id] = command.visit
-            elif type(command) is Finish:
-                scope.finish = command
-
     def _stop(self, scope: Scope, visit: str, why: str) -> None:
         waiting = next((ready for ready in scope.ready if ready.visit.id == visit), None)
         if waiting is not None:
             scope.ready.remove(waiting)
-            self._posted.append((scope, Ended(self.clock.now(), visit, _cancelled(why, 0))))
-        elif visit in scope.tasks and visit not in scope.stopping:
+            self._posted.append((scope, Ended(self.clock.now(), visit, cancelled(why, 0))))
+        elif visit not in scope.stopping:
             scope.stopping[visit] = why
-            scope.tasks[visit].cancel()
+            if visit in scope.tasks:
+                scope.tasks[visit].cancel()
 
     def _finish(self, scope: Scope, command: Finish) -> None:
         scope.finish = command
@@ -290,7 +255,8 @@ class Run:
         scope.ready = []
         intent = False
         for ready in batch:
-            if ready.planned.intent and not ready.wait_until and ready.visit.id not in self.memory.begun:
+            at_once = not ready.wait_until and not self.reuse.claims  # otherwise execute sees to it
+            if ready.planned.intent and at_once and ready.visit.id not in self.memory.begun:
                 self._intend(ready)
                 intent = True
         if intent:
@@ -326,7 +292,7 @@ class Run:
             except asyncio.CancelledError:
                 if self.leaving or visit not in scope.stopping:
                     raise
-                outcome = _cancelled(scope.stopping[visit], ready.attempt)
+                outcome = cancelled(scope.stopping[visit], ready.attempt)
             finally:
                 self.busy -= weight
                 del scope.tasks[visit]
@@ -334,8 +300,9 @@ class Run:
                 task.uncancel()
             if self._error is not None:
                 return
-            if self.reuse.active and outcome.status == "completed":
-                self.reuse.remember(ready.visit, ready.planned, ready.params, outcome)
+            if ready.call is not None:
+                outcome = reusing.remember(self, ready, outcome)
+            outcome = scope.route(ready.visit, outcome)
             self.post(scope, Ended(self.clock.now(), visit, outcome))
             if perf_counter() - self._yielded > SLICE:
                 await asyncio.sleep(0)
@@ -353,7 +320,7 @@ class Run:
         elif not self.leaving and visit in scope.stopping:
             # Cancelled before its first step: its body never ran, so its end is told here.
             scope.tasks.pop(visit, None)
-            self.post(scope, Ended(self.clock.now(), visit, _cancelled(scope.stopping[visit], ready.attempt)))
+            self.post(scope, Ended(self.clock.now(), visit, cancelled(scope.stopping[visit], ready.attempt)))
             self.go(scope)
 
     # ── what execute asks for ──
@@ -361,6 +328,8 @@ class Run:
     def begin(self, ready: Ready) -> None:
         """Have an impure attempt's intent on disk before it touches the world."""
         if ready.planned.intent and not ready.begun:
+            if ready.call is not None:
+                self.reuse.sign(ready.call, ready.attempt)
             self._intend(ready)
             self.journal.sync()
 
@@ -371,11 +340,9 @@ class Run:
     def keep(self, ready: Ready, step: StepContext) -> None:
         """Record what an attempt stored and used."""
         for key, value in step.writes.items():
-            self.note(Stored(self.clock.now(), key, plain(value)))
-        for key, number in step.used.items():
-            old = ready.used.get(key)
-            adds = isinstance(number, (int, float)) and isinstance(old, (int, float))
-            ready.used[key] = old + number if adds else number
+            made = ready.writes[key] = plain(value)
+            self.note(Stored(self.clock.now(), key, made))
+        add_usage(ready.used, step.used)
 
     async def try_again(self, scope: Scope, ready: Ready, failure: Failure, delay: float) -> None:
         """Record a failed attempt and wait for the next."""
@@ -388,10 +355,7 @@ class Run:
         if delay:
             await self.clock.sleep(delay)
 
-    async def settle_doubt(self, ready: Ready) -> Outcome | None:
-        """Decide about a visit whose effect may have happened."""
-        return await self.desk.settle(ready)
-
-
-def _cancelled(why: str, attempt: int) -> Outcome:
-    return Outcome("cancelled", failure=Failure("cancelled", f"stopped: {why}"), attempts=attempt)
+    def say(self, scope: Scope, ready: Ready, kind: str, data: dict[str, Any]) -> None:
+        """Publish something about a visit."""
+        if self.hub.sinks:
+            telling.about(self, scope, ready.visit.node, kind, data)

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pflow.model.run import Command, Fact, Finish, Outcome, Visit
+from pflow.model.run import Command, Fact, Failure, Finish, Outcome, Visit
 from pflow.planning.plan import Plan, Planned, Values
+from pflow.reuse.policy import Call, Miss
 from pflow.schedulers.topological import Topological
 
 
@@ -30,7 +31,7 @@ class Scheduler(Protocol):
 class Ready:
     """A visit that was prepared and waits to be executed."""
 
-    __slots__ = ("attempt", "begun", "params", "planned", "used", "visit", "wait_until")
+    __slots__ = ("attempt", "begun", "call", "params", "planned", "used", "visit", "wait_until", "why", "writes")
 
     def __init__(self, visit: Visit, planned: Planned, params: dict[str, Any], attempt: int, wait_until: float) -> None:
         self.visit = visit
@@ -40,6 +41,9 @@ class Ready:
         self.wait_until = wait_until  # a crash during a delay waits for the rest of it
         self.begun = False  # its intent is in the journal
         self.used: dict[str, Any] = {}
+        self.writes: dict[str, Any] = {}  # what its attempts stored
+        self.call: Call | None = None  # what a reuse policy was asked
+        self.why: Miss | None = None  # why nothing could be reused
 
 
 class Scope:
@@ -52,7 +56,10 @@ class Scope:
         self.depth = depth  # of workflows around this one
         self.prefix = prefix  # of the visit ids in it: "" or "sub#1/"
         self.label = label  # of the tasks in it, for events: "" or "sub/"
-        self.scheduler: Scheduler = Topological(plan.graph, values, prefix, width)
+        self.scheduler: Scheduler = scheduler_for(plan, values, prefix, width)
+        self.lineages: dict[str, str] = {}
+        self.base = ""  # the lineage of what this scope was given
+        self.outer: Scope | None = None  # the scope whose values this one sees
         self.started: dict[str, Visit] = {}  # visits that have not ended
         self.ready: list[Ready] = []  # prepared, not yet launched
         self.tasks: dict[str, asyncio.Task[None]] = {}  # who works on a visit
@@ -70,11 +77,48 @@ class Scope:
         """Make an ended visit's outputs visible to those after it."""
         node = self.started.pop(visit).node
         self.stopping.pop(visit, None)
-        self.values[node] = outputs_of(outcome)
+        made = outputs_of(outcome)
+        if self.plan.workflow.flat and outcome.status == "completed":
+            self.values.update(made)
+        self.values[node] = made
+        self.lineages[node] = outcome.lineage
+
+    def route(self, visit: Visit, outcome: Outcome) -> Outcome:
+        """The outcome with where it leads to, for a scheduler that goes by routes."""
+        router = self.plan.nodes[visit.node].router
+        if router is None:
+            return outcome
+        made = outputs_of(outcome)
+        return router.route(outcome, Values({**made, visit.node: made}, self.values))
+
+    def upstream(self, planned: Planned) -> dict[str, str]:
+        """The lineages of what a node comes after or reads; those of a nested scope's surroundings are under ``..``."""
+        found: dict[str, str] = {"..": self.base} if self.base else {}
+        for node in planned.upstream:
+            scope: Scope | None = self
+            while scope is not None and node not in scope.lineages:
+                scope = scope.outer
+            if scope is not None:
+                found[node] = scope.lineages[node]
+        return found
 
     def outputs(self) -> dict[str, dict[str, Any]]:
         """What each node of this scope left behind."""
         return {node_id: self.values[node_id] for node_id in self.plan.graph.ids if node_id in self.values}
+
+
+def scheduler_for(plan: Plan, values: Values, prefix: str, width: int) -> Scheduler:
+    """The scheduler that a plan asks for."""
+    if plan.workflow.scheduler == "routed":
+        from pflow.schedulers.routed import Routed
+
+        return Routed(plan.graph, prefix)
+    return Topological(plan.graph, values, prefix, width)
+
+
+def cancelled(why: str, attempt: int) -> Outcome:
+    """How a visit ends that was stopped."""
+    return Outcome("cancelled", failure=Failure("cancelled", f"stopped: {why}"), attempts=attempt)
 
 
 def outputs_of(outcome: Outcome) -> dict[str, Any]:
@@ -91,5 +135,6 @@ def outputs_of(outcome: Outcome) -> dict[str, Any]:
 def declared_outputs(scope: Scope) -> dict[str, Any]:
     """A workflow's outputs: the declared ones, or every node's by its id where none are declared."""
     if not scope.plan.outputs:
-        return scope.outputs()
+        flat = {name: value for made in scope.outputs().values() for name, value in made.items()}
+        return flat if scope.plan.workflow.flat and scope.prefix else scope.outputs()
     return {name: bound.bind(scope.values) for name, bound in scope.plan.outputs.items()}

@@ -37,7 +37,9 @@ def started(run: Run, scope: Scope, ready: Ready) -> None:
     """A visit is about to be executed."""
     visit = ready.visit
     task = f"node:{scope.label}{visit.node}"
-    data = {"taskId": task, "visit": visit.id, "type": ready.planned.type.name}
+    data = {"taskId": task, "visit": visit.id, "nodeType": ready.planned.type.name}
+    if ready.why is not None:
+        data |= {"why": ready.why.kind, "reason": ready.why.text}
     run.hub.emit(Context(run.run_id, PHASE, task), "task:start", data)
 
 
@@ -55,7 +57,7 @@ def ended(run: Run, scope: Scope, fact: Ended) -> None:
     if outcome.reason:
         data["reason"] = outcome.reason
     if outcome.reused:
-        data["cached"] = True
+        data |= {"cached": True, "saved": outcome.saved}
     if outcome.route is not None:
         data["route"] = outcome.route
     if outcome.usage:
@@ -76,6 +78,12 @@ def doubt(run: Run, visit: str, attempt: int) -> None:
     """A visit was cut off while it may have taken effect."""
     task = f"node:{visit}"
     run.hub.emit(Context(run.run_id, PHASE, task), "task:doubt", {"taskId": task, "visit": visit, "attempt": attempt})
+
+
+def about(run: Run, scope: Scope, node: str, kind: str, data: dict[str, Any]) -> None:
+    """Something about a visit."""
+    task = f"node:{scope.label}{node}"
+    run.hub.emit(Context(run.run_id, PHASE, task), kind, {"taskId": task, **data})
 
 
 def of_step(run: Run, step: StepContext, kind: str, data: dict[str, Any]) -> None:

@@ -31,3 +31,4 @@ class Graph(msgspec.Struct, frozen=True):
     outgoing: tuple[tuple[PlannedEdge, ...], ...]
     tolerate: tuple[bool, ...]
     fail_fast: bool = True
+    limits: tuple[int, ...] = ()  # how often each node may be visited

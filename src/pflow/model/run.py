@@ -43,6 +43,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 1
     ms: float = 0.0
     usage: dict[str, Any] = {}
+    saved: dict[str, Any] = {}  # what a reused outcome had cost when it was made
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -165,6 +165,11 @@ def json_text(value: Value) -> str:
     return _encoder.encode(portable(value)).decode()
 
 
+def json_pretty(value: Value) -> str:
+    """A value as JSON for people to read."""
+    return msgspec.json.format(_encoder.encode(portable(value)), indent=2).decode()
+
+
 def same(left: Value, right: Value) -> bool:
     """JSON equality: ``true`` is not ``1``, ``1`` is ``1.0``, the order of keys does not matter."""
     if isinstance(left, bool) or isinstance(right, bool):

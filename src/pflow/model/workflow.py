@@ -7,11 +7,12 @@ in the workflow's ``syntax`` (see ``lang.template``). No name in here belongs to
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import msgspec
 
-from pflow.errors import Place
+from pflow.errors import Place, Problem
 from pflow.model.value import plain
 
 Syntax = Literal["mustache", "dollar", "brace"]
@@ -21,6 +22,7 @@ Expr = list[Any]
 
 ANY = "*"  # an edge that fires on every route
 DEFAULT = "default"  # an edge that fires when no label of the node's route matches
+OPTIONAL = "optional-failure"  # an edge that fires when its source, which may fail, does
 ERROR = "error"  # an edge that fires when its source fails, and makes the failure a handled one
 
 
@@ -40,6 +42,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
     by_kind: dict[str, Retry] = {}  # a failure's kind → its own rule, before ``retry``
     timeout: float | None = None  # seconds, per attempt
     tolerate: bool = False  # a failure is recorded and the flow goes on
+    critical: bool = False  # a failure ends the run, whatever routes there are
     cache: bool | None = None  # None: as the reuse policy sees fit
 
 
@@ -62,6 +65,8 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     guard: Expr | None = None
     policy: Policy = Policy()
     batch: Batch | None = None
+    outputs: tuple[str, ...] = ()  # the outputs it promises; routes go by the first
+    max_visits: int = 100  # under a scheduler that may come back to it
     place: Place = Place()
     places: dict[str, Place] = {}  # of the parts that errors point at: "params.text", "guard", …
     notes: dict[str, Any] = {}  # cosmetic: kept for printing, in no digest
@@ -88,6 +93,7 @@ class Input(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str = ""
     stdin: bool = False
     secret: bool = False
+    env: bool = False  # its default names variables of the environment: "${NAME}"
     place: Place = Place()
 
 
@@ -114,14 +120,17 @@ class Workflow(msgspec.Struct, frozen=True, omit_defaults=True):
     outputs: tuple[Output, ...] = ()
     syntax: Syntax = "mustache"
     missing: Literal["fail", "keep"] = "fail"  # what an unresolved reference does
-    scheduler: str = "topological"
+    scheduler: Literal["topological", "routed", "reactive"] = "topological"
+    flat: bool = False  # outputs are seen by their own names as well as below their node's
     width: int = 1
     fail_fast: bool = True
+    safe_retries: bool = False  # only types that may run twice are tried again
     packs: tuple[str, ...] = ()
     description: str = ""
     version: str = ""
     file: str = ""  # the document's own path; relative references start from its folder
     text: str = ""  # the document itself, to be kept with its runs
+    warnings: tuple[Problem, ...] = ()
     notes: dict[str, Any] = {}
 
     def node(self, node_id: str) -> Node:
@@ -129,15 +138,33 @@ class Workflow(msgspec.Struct, frozen=True, omit_defaults=True):
         return next(node for node in self.nodes if node.id == node_id)
 
 
+COSMETIC = frozenset({"file", "text", "notes", "description", "warnings", "version", "place", "places"})
+
+
 def meaning(workflow: Workflow) -> dict[str, Any]:
     """What a workflow means, without what is cosmetic: the part that digests are made of."""
-    data: dict[str, Any] = msgspec.to_builtins(workflow)
-    for key in ("file", "text", "notes", "description"):
-        data.pop(key, None)
-    for part in [*data["nodes"], *data.get("edges", ()), *data.get("inputs", ()), *data.get("outputs", ())]:
-        for key in ("place", "places", "notes", "description"):
-            part.pop(key, None)
-        # A policy that is spelled out as the default one is the default one.
-        part["policy"] = {key: value for key, value in part.get("policy", {}).items() if value != {}}
-    made: dict[str, Any] = plain(data)
+    made: dict[str, Any] = plain(_spelled(workflow))
     return made
+
+
+def _spelled(value: Any) -> Any:
+    """A struct's fields as they differ from their defaults, however they were spelled."""
+    if isinstance(value, tuple):
+        return [_spelled(item) for item in value]
+    if not isinstance(value, msgspec.Struct):
+        return value
+    made = {}
+    for name, default in _defaults(type(value)):
+        mine = getattr(value, name)
+        if mine != default:
+            made[name] = _spelled(mine)
+    return made
+
+
+@functools.cache
+def _defaults(kind: type[msgspec.Struct]) -> list[tuple[str, Any]]:
+    fields = [field for field in msgspec.structs.fields(kind) if field.name not in COSMETIC]
+    return [
+        (field.name, field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default)
+        for field in fields
+    ]

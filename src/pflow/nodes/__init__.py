@@ -3,9 +3,9 @@
 from pflow.errors import NodeError, PurityError
 from pflow.lang.comparison import truth
 from pflow.lang.template import to_text
-from pflow.model.value import same
+from pflow.model.value import same, type_name
 from pflow.nodes.agent import AgentContext, AgentDefinition
-from pflow.nodes.spec import Node, NodeType, Routed, flow_safe, node
+from pflow.nodes.spec import UNKNOWN, Node, NodeType, Routed, flow_safe, node
 from pflow.nodes.step import StepContext
 
 __all__ = [
@@ -17,9 +17,11 @@ __all__ = [
     "PurityError",
     "Routed",
     "StepContext",
+    "UNKNOWN",
     "flow_safe",
     "node",
     "same",
     "to_text",
     "truth",
+    "type_name",
 ]

@@ -19,10 +19,11 @@ from typing import Any
 
 from pflow.errors import Place as At
 from pflow.errors import Problem, UsageError, WorkflowError, suggest
+from pflow.nodes.purity import Standings
 from pflow.nodes.spec import MARK, NodeType, describe_type
 
 GROUP = "pflow.nodes"
-_OWN = "pflow.builtins."
+_OWN = ("pflow.builtins.", "pflow.agents.")
 
 
 def normal(name: str) -> str:
@@ -33,7 +34,14 @@ def normal(name: str) -> str:
 class Registry:
     """Node types by name."""
 
-    def __init__(self, types: Iterable[Any] = (), folders: Iterable[Path] = (), installed: bool = True) -> None:
+    def __init__(
+        self,
+        types: Iterable[Any] = (),
+        folders: Iterable[Path] = (),
+        installed: bool = True,
+        standings: Standings | None = None,
+    ) -> None:
+        self.standings = standings
         self._types: dict[str, dict[str, NodeType]] = {}  # normal name → version → type
         for target in types:
             self.add(target if isinstance(target, NodeType) else describe_type(target))
@@ -44,6 +52,8 @@ class Registry:
 
     def add(self, kind: NodeType) -> None:
         """Add a type; one of the same name and version that was added earlier stays."""
+        if self.standings is not None and not kind.trusted and (known := self.standings.of(kind)) is not None:
+            kind.standing = known.standing
         for name in (kind.name, *kind.declared.names):
             self._types.setdefault(normal(name), {}).setdefault(kind.version, kind)
 
@@ -147,7 +157,14 @@ def entry_points() -> list[str]:
     Read from the packages' metadata files directly: importing ``importlib.metadata`` takes longer than a small run.
     """
     found = [module for folder in sys.path for module in _declared_in(folder or ".")]
-    return sorted(dict.fromkeys(found), key=lambda module: not module.startswith(_OWN))  # nobody shadows a built-in
+    return sorted(dict.fromkeys(found), key=_rank)  # nobody shadows a built-in
+
+
+def _rank(module: str) -> tuple[bool, int, str]:
+    """Our own first, and of those the ones that are wanted most and cost least."""
+    common = ("core", "control", "shell", "workflow", "files")
+    name = module.rpartition(".")[2]
+    return (not module.startswith(_OWN), common.index(name) if name in common else len(common), module)
 
 
 def _declared_in(folder: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ description is derived from its signature, once, when it is registered.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
@@ -18,12 +19,15 @@ from pflow.errors import UsageError
 from pflow.lang.template import to_text
 from pflow.model.value import type_name
 from pflow.model.workflow import Effect
+from pflow.nodes.purity import source_digest
 from pflow.nodes.step import StepContext
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__pflow_node__"
 SAFE = "__pflow_flow_safe__"
 REQUIRED: Any = inspect.Parameter.empty
+_BY_STANDING: dict[str, Effect] = {"pure": "pure", "accepted": "quiet"}
+UNKNOWN: Any = object()  # stands for the value of a param that only a run will tell
 
 
 class Routed(msgspec.Struct, frozen=True):
@@ -48,6 +52,7 @@ class Declared(msgspec.Struct, frozen=True):
     version: str = ""
     inline: bool = False
     effect: Effect = "impure"  # believed of built-in types only
+    effect_of: Callable[[Mapping[str, Any]], Effect] | None = None  # where it depends on params; UNKNOWN until bound
     composite: bool = False
     interactive: bool = False
     main_in: str = ""
@@ -57,7 +62,11 @@ class Declared(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()  # other names of the type
     outputs: tuple[str, ...] | None = None  # None: not known before it ran
     routes: tuple[str, ...] = ()  # labels it may choose, where they are known
-    shared: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()  # keys of the run's store that it reads and writes
+    reads: tuple[str, ...] = ()  # params that name files it reads
+    writes: tuple[str, ...] = ()  # params that name files it makes or changes
+    command: str = ""  # the param that is a command line, whose words may name files
+    volatile: bool = False  # judges a world that no param names: an earlier answer serves only until a run completes
     examples: tuple[dict[str, Any], ...] = ()
 
 
@@ -67,6 +76,7 @@ def node(
     version: str = "",
     inline: bool = False,
     effect: Effect = "impure",
+    effect_of: Callable[[Mapping[str, Any]], Effect] | None = None,
     composite: bool = False,
     interactive: bool = False,
     main_in: str = "",
@@ -77,12 +87,16 @@ def node(
     outputs: tuple[str, ...] | None = None,
     routes: tuple[str, ...] = (),
     shared: tuple[str, ...] = (),
+    reads: tuple[str, ...] = (),
+    writes: tuple[str, ...] = (),
+    command: str = "",
+    volatile: bool = False,
     examples: list[dict[str, Any]] | tuple[dict[str, Any], ...] = (),
 ) -> Callable[[F], F]:
     """Make a function or a ``Node`` class a node type; it stays callable as it was."""
     declared = Declared(
-        name, version, inline, effect, composite, interactive, main_in, main_out, dict(aliases or {}), literal,
-        names, outputs, routes, shared, tuple(examples),
+        name, version, inline, effect, effect_of, composite, interactive, main_in, main_out, dict(aliases or {}),
+        literal, names, outputs, routes, shared, reads, writes, command, volatile, tuple(examples),
     )  # fmt: skip
 
     def mark(target: F) -> F:
@@ -126,6 +140,8 @@ class NodeType:
         self.call: Callable[..., Any] = _callable(target)
         self.is_async = inspect.iscoroutinefunction(self.call)
         self.composite = declared.composite and trusted
+        self.standing = ""  # what is known of a stranger's type: "pure", "impure" or "accepted"
+        self.watched = self.safe and not trusted  # runs under the guard of its promise
         parameters = list(inspect.signature(self.call, eval_str=True).parameters.values())
         self.wants_step = bool(parameters) and _is_step(parameters[0])
         own = parameters[1:] if self.wants_step else parameters
@@ -133,15 +149,32 @@ class NodeType:
         self.params = {p.name: Param(p.name, p.annotation, p.default) for p in own if p.kind is not p.VAR_KEYWORD}
         self.converters = {name: _converter(param) for name, param in self.params.items()}
 
-    @property
-    def effect(self) -> Effect:
-        """What running it does to the world; a stranger's own word is not enough to be believed."""
-        return self.declared.effect if self.trusted else "impure"
+    def effect_for(self, params: Mapping[str, Any]) -> Effect:
+        """What running it with these params does to the world; a stranger's own word is not enough to be believed."""
+        if not self.trusted:
+            return _BY_STANDING.get(self.standing, "impure")
+        return self.declared.effect_of(params) if self.declared.effect_of else self.declared.effect
 
     @property
     def main_in(self) -> str:
         """The param that a pipeline fills."""
         return self.declared.main_in or next(iter(self.params), "")
+
+    @functools.cached_property
+    def source(self) -> str:
+        """The digest of its source."""
+        return source_digest(self.target)
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether its promise has yet to be checked."""
+        return self.watched and not self.standing
+
+    @property
+    def main_out(self) -> str:
+        """The output that a pipeline takes; the only one where there is one."""
+        known = self.declared.outputs or ()
+        return self.declared.main_out or (known[0] if len(known) == 1 else "" if known else "result")
 
     def canonical(self, key: str) -> str:
         """A param's name, for any of its aliases; ``as`` stands for ``as_``, since Python reserves some words."""

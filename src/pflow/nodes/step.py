@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pflow.model.run import Visit
+import msgspec
+
+from pflow.errors import PurityError
+from pflow.model.run import Failure, Visit
+
+if TYPE_CHECKING:
+    from pflow.nodes.spec import NodeType
+
+
+class Iteration(msgspec.Struct, frozen=True):
+    """What one item of a loop came to: the outputs by node, and why it failed if it did."""
+
+    outputs: dict[str, dict[str, Any]]
+    failure: Failure | None = None
 
 
 class Host(Protocol):
@@ -32,12 +45,23 @@ class Host(Protocol):
         """Run a workflow inside the step."""
 
     async def step_each(
-        self, step: StepContext, items: list[Any], name: str, body: list[str]
-    ) -> list[dict[str, dict[str, Any]]]:
+        self, step: StepContext, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
+    ) -> list[Iteration]:
         """Run nodes of the same workflow once for each item."""
 
     async def step_call(self, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
         """Execute another node type within the step."""
+
+    def step_type(self, type_name: str) -> NodeType:
+        """The node type of this name."""
+
+
+def add_usage(total: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add up what adds up; of the rest, the last word counts."""
+    for key, number in more.items():
+        old = total.get(key)
+        adds = isinstance(number, (int, float)) and isinstance(old, (int, float))
+        total[key] = old + number if adds else number
 
 
 class Log:
@@ -63,6 +87,26 @@ class Log:
         self._step.emit("log", level="error", message=message, **data)
 
 
+class _Declared(ChainMap[str, Any]):
+    """The shared keys that a type declared; touching another breaks its promise."""
+
+    def __init__(self, declared: frozenset[str], *maps: MutableMapping[str, Any]) -> None:
+        super().__init__(*maps)
+        self._declared = declared
+
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(self._allowed(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(self._allowed(key), value)
+
+    def _allowed(self, key: str) -> str:
+        if key not in self._declared:
+            hint = f'declare it: @node(…, shared=("{key}",))'
+            raise PurityError(f'a node that promised to be safe touches the shared key "{key}"', hint)
+        return key
+
+
 class StepContext:
     """One attempt of one visit, as its node sees it."""
 
@@ -79,6 +123,7 @@ class StepContext:
         self.writes: dict[str, Any] = {}  # to shared keys; recorded when the attempt ends
         self.used: dict[str, Any] = {}
         self.cancelled = False
+        self.declared: frozenset[str] | None = None  # the shared keys that a node which promised to be safe may touch
 
     @property
     def run_id(self) -> str:
@@ -98,6 +143,8 @@ class StepContext:
     @property
     def shared(self) -> MutableMapping[str, Any]:
         """Values that every node of the run can read and write; writes are recorded with the visit."""
+        if self.declared is not None:
+            return _Declared(self.declared, self.writes, self._host.shared)
         return ChainMap(self.writes, self._host.shared)
 
     @property
@@ -125,10 +172,7 @@ class StepContext:
 
     def usage(self, **numbers: Any) -> None:
         """Report tokens, cost and the like; numbers add up over the visit."""
-        for key, number in numbers.items():
-            old = self.used.get(key)
-            adds = isinstance(number, (int, float)) and isinstance(old, (int, float))
-            self.used[key] = old + number if adds else number
+        add_usage(self.used, numbers)
         self.emit("usage", **numbers)
 
     async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
@@ -140,10 +184,16 @@ class StepContext:
         """Run a workflow (a path, a name or a loaded one) inside this step and return its outputs."""
         return await self._host.step_run(self, workflow, inputs or {})
 
-    async def run_each(self, items: list[Any], name: str, body: list[str]) -> list[dict[str, dict[str, Any]]]:
-        """Run nodes of this workflow once for each item; the outputs by node, in the order of the items."""
-        return await self._host.step_each(self, items, name, body)
+    async def run_each(
+        self, items: list[Any], name: str, body: list[str], width: int = 1, fail_fast: bool = True
+    ) -> list[Iteration]:
+        """Run nodes of this workflow once for each item, ``width`` at a time; results in the order of the items."""
+        return await self._host.step_each(self, items, name, body, width, fail_fast)
 
     async def call(self, type_name: str, /, **params: Any) -> dict[str, Any]:
         """Execute another node type as a part of this step."""
         return await self._host.step_call(self, type_name, params)
+
+    def node_type(self, type_name: str) -> NodeType:
+        """The node type that ``call`` would execute; raises ``UsageError`` with the nearest names."""
+        return self._host.step_type(type_name)

@@ -11,11 +11,12 @@ import importlib
 import os
 import pickle
 import sys
+from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
 from pflow.errors import NodeError
-from pflow.nodes.process import MARK, close, end_group
+from pflow.nodes.process import MARK, begun, close, end_group
 from pflow.nodes.spec import NodeType
 
 _LIMIT = 2**30
@@ -23,13 +24,9 @@ _LIMIT = 2**30
 
 async def call_in_process(kind: NodeType, params: dict[str, Any], mark: str) -> Any:
     """The function's result; cancelling ends the process and everything it started."""
-    request = pickle.dumps((*_named(kind), params))
+    request = pickle.dumps((*_named(kind), kind.watched, params))
     environment = {**os.environ, MARK: mark, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "pflow.nodes.worker", stdin=pipe, stdout=pipe, start_new_session=True, env=environment,
-        limit=_LIMIT,
-    )  # fmt: skip
+    process, _ = await begun(_start(environment), mark)
     try:
         answer, _ = await process.communicate(request)
     except BaseException:
@@ -43,6 +40,14 @@ async def call_in_process(kind: NodeType, params: dict[str, Any], mark: str) -> 
     if good:
         return value
     raise value
+
+
+async def _start(environment: dict[str, str]) -> tuple[Process, None]:
+    words = (sys.executable, "-m", "pflow.nodes.worker")
+    process = await asyncio.create_subprocess_exec(
+        *words, stdin=PIPE, stdout=PIPE, start_new_session=True, env=environment, limit=_LIMIT
+    )
+    return process, None
 
 
 def _named(kind: NodeType) -> tuple[str, str, str]:
@@ -62,12 +67,12 @@ def main() -> None:
     """Serve one request."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a function that prints must not disturb the answer
-    file, module, name, params = pickle.load(sys.stdin.buffer)
-    answers.write(pickle.dumps(_answer(file, module, name, params)))
+    answers.write(pickle.dumps(_answer(*pickle.load(sys.stdin.buffer))))
     answers.close()
 
 
-def _answer(file: str, module: str, name: str, params: dict[str, Any]) -> tuple[bool, Any]:
+def _answer(file: str, module: str, name: str, watched: bool, params: dict[str, Any]) -> tuple[bool, Any]:
+    from pflow.nodes.purity import watch
     from pflow.nodes.registry import load_file
     from pflow.nodes.spec import describe_type
 
@@ -75,7 +80,8 @@ def _answer(file: str, module: str, name: str, params: dict[str, Any]) -> tuple[
         target: Any = load_file(Path(file)) if file else importlib.import_module(module)
         for part in name.split("."):
             target = getattr(target, part)
-        return True, describe_type(target).call(**params)
+        kind = describe_type(target)
+        return True, watch(kind.call, **params) if watched else kind.call(**params)
     except Exception as error:  # noqa: BLE001 - node code: whatever it raises is its answer
         return _failed(error)
 

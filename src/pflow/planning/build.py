@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from pflow.errors import BindingError, ExpressionError, Place, Problem, WorkflowError, suggest
 from pflow.lang.expression import Compiled, compile_expr
 from pflow.lang.path import Reference
 from pflow.lang.template import Bound, compile_value
 from pflow.model.graph import Graph, PlannedEdge
 from pflow.model.value import digest
-from pflow.model.workflow import Edge, Node, Workflow, meaning
+from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import NodeType
+from pflow.nodes.spec import UNKNOWN, NodeType
 from pflow.planning.ancestry import Ancestry, cycle
 from pflow.planning.plan import Plan, Planned, joined, literally
+from pflow.planning.routes import Router
 
 FOREACH = "control.foreach"
+BATCH = "control.batch"
+MARKERS = ("skipped", "failed", "error", "attempts")  # what a node leaves behind that did not complete
 
 
-def build(workflow: Workflow, registry: Registry, roots: Iterable[str] = ()) -> Plan:
-    """The plan of a workflow; raises ``WorkflowError`` with every problem. ``roots`` are names from outside."""
-    builder = _Builder(workflow, registry, frozenset(roots))
+def build(workflow: Workflow, registry: Registry, given: Iterable[str] | None = None) -> Plan:
+    """The plan of a workflow; raises ``WorkflowError`` with every problem.
+
+    ``given`` are the names of all inputs; without it, a name that no node has may be one.
+    """
+    builder = _Builder(workflow, registry, None if given is None else frozenset(given))
     plan = builder.plan()
     if builder.problems:
         raise WorkflowError(sorted(builder.problems, key=lambda p: (p.place.line, p.place.column)))
@@ -32,15 +40,17 @@ def build(workflow: Workflow, registry: Registry, roots: Iterable[str] = ()) -> 
 class _Builder:
     """Collects problems while it builds."""
 
-    def __init__(self, workflow: Workflow, registry: Registry, roots: frozenset[str]) -> None:
+    def __init__(self, workflow: Workflow, registry: Registry, given: frozenset[str] | None) -> None:
         self.workflow = workflow
         self.registry = registry
         self.problems: list[Problem] = []
         self.ids = {node.id: node for node in workflow.nodes}
         top = workflow.input_path[:1] or tuple(item.name for item in workflow.inputs)
-        self.roots = roots | set(top)
+        self.roots = set(top) | ((given or set()) if not workflow.input_path else set())
+        self.open = workflow.open_inputs and not workflow.input_path and given is None
         self.bodies: dict[str, list[str]] = {}
         self.planned: dict[str, Planned] = {}
+        self.batches: dict[str, Planned] = {}  # the nodes inside of batches
         self.digest = ""
 
     def problem(self, message: str, place: Place, hint: str = "", code: str = "invalid", node_id: str = "") -> None:
@@ -54,6 +64,9 @@ class _Builder:
         self._check_bodies(edges, inner)
         self.planned = {node.id: made for node in self.workflow.nodes if (made := self._planned(node)) is not None}
         self._check_references(edges, inner)
+        self._find_upstreams(edges)
+        if self.workflow.scheduler == "routed":
+            self._find_routes(edges)
         self.digest = digest(meaning(self.workflow))
         main = [node for node in self.workflow.nodes if node.id not in inner]
         return self._assemble(main, edges, self.workflow.fail_fast, self._outputs())
@@ -62,7 +75,8 @@ class _Builder:
         """The plan of these nodes and of the edges between them; loop bodies among them get plans of their own."""
         here = {node.id for node in nodes}
         own = [edge for edge in edges if edge.source in here and edge.target in here]
-        ring = cycle([node.id for node in nodes], [(edge.source, edge.target) for edge in own])
+        binding = own if self.workflow.scheduler == "topological" else _unconditional(own)
+        ring = cycle([node.id for node in nodes], [(edge.source, edge.target) for edge in binding])
         if ring:
             place = next(edge.place for edge in own if (edge.source, edge.target) == (ring[0], ring[1]))
             self.problem(f"the edges form a cycle: {' → '.join(ring)}", place, "remove one of these edges", "cycle")
@@ -71,9 +85,30 @@ class _Builder:
             for parent, body in self.bodies.items()
             if parent in here
         }
+        bodies |= {node.id: self._alone(self.batches[node.id]) for node in nodes if node.id in self.batches}
         graph = self._graph(nodes, own, fail_fast)
         order = () if ring else tuple(_order(graph))
         return Plan(self.workflow, self.planned, graph, order, bodies, self.digest, outputs)
+
+    def _find_upstreams(self, edges: list[Edge]) -> None:
+        before: dict[str, set[str]] = {}
+        for edge in edges:
+            before.setdefault(edge.target, set()).add(edge.source)
+        for table in (self.planned, self.batches):
+            for node_id, made in table.items():
+                read = {ref.root for ref in made.params.references} | {ref.root for ref in made.guard_references}
+                found = sorted(before.get(node_id, set()) | (read & self.ids.keys()))
+                table[node_id] = msgspec.structs.replace(made, upstream=tuple(found))
+
+    def _find_routes(self, edges: list[Edge]) -> None:
+        for node_id, made in self.planned.items():
+            own = [edge for edge in edges if edge.source == node_id]
+            ways = [(edge, self._expression(edge.guard, edge.place, node_id) if edge.guard else None) for edge in own]
+            self.planned[node_id] = msgspec.structs.replace(made, router=Router(made.node, ways))
+
+    def _alone(self, planned: Planned) -> Plan:
+        graph = Graph((planned.id,), (0,), ((),), (False,))
+        return Plan(self.workflow, {planned.id: planned}, graph, (planned.id,), {}, self.digest, {})
 
     def _outputs(self) -> dict[str, Bound]:
         made = {}
@@ -98,6 +133,7 @@ class _Builder:
             tuple(map(tuple, outgoing)),
             tuple(node.policy.tolerate for node in nodes),
             fail_fast,
+            tuple(node.max_visits for node in nodes),
         )
 
     def _check_ids(self) -> None:
@@ -166,8 +202,40 @@ class _Builder:
             return None
         self._check_params(node, kind)
         converts = any(kind.converters.get(key) is not None for key in parts)
-        intent = kind.effect == "impure" and not kind.composite
-        return Planned(node, kind, kind.effect, parts, joined(parts), guard, converts, intent)
+        effect = kind.effect_for({key: bound.value if bound.constant else UNKNOWN for key, bound in parts.items()})
+        intent = effect == "impure" and not kind.composite
+        planned = Planned(node, kind, effect, parts, joined(parts), guard, converts, intent)
+        self._check_retries(planned)
+        return planned if node.batch is None else self._batched(planned, node.batch)
+
+    def _check_retries(self, planned: Planned) -> None:
+        node, kind = planned.node, planned.type
+        tries = max(node.policy.retry.attempts, node.batch.retry.attempts if node.batch else 1)
+        if not self.workflow.safe_retries or tries == 1 or planned.effect != "impure" or kind.safe or kind.composite:
+            return
+        hint = f"if it may run twice, say so after inspecting it: pflow registry accept {kind.name}"
+        text = f'node "{node.id}": {kind.name} is impure, so it cannot be retried'
+        self.problem(text, _at(node, "exec"), hint, "retry", node.id)
+
+    def _batched(self, planned: Planned, batch: Batch) -> Planned | None:
+        """A node that runs once for each item: a loop around the node, which is alone in its body."""
+        node = planned.node
+        policy = msgspec.structs.replace(node.policy, retry=batch.retry, tolerate=False)
+        self.batches[node.id] = msgspec.structs.replace(
+            planned, node=msgspec.structs.replace(node, batch=None, guard=None, policy=policy), guard=None
+        )
+        loop = self.registry.get(BATCH)
+        try:
+            items = compile_value(batch.items, self.workflow.syntax, self.workflow.missing)
+        except BindingError as error:
+            self.problem(
+                f'node "{node.id}", batch: {error.message}', _at(node, "batch"), error.hint, "template", node.id
+            )
+            return None
+        fixed = {"node": node.id, "as_": batch.name, "width": batch.width, "fail_fast": batch.fail_fast}
+        parts = {"items": items, **{key: literally(value) for key, value in fixed.items()}}
+        outer = msgspec.structs.replace(node, policy=msgspec.structs.replace(node.policy, timeout=None))
+        return Planned(outer, loop, "quiet", parts, joined(parts), planned.guard, True, False)
 
     def _params(self, node: Node, kind: NodeType | None) -> dict[str, Bound]:
         """Compiled one by one, so that each bad text is reported at its place."""
@@ -204,7 +272,9 @@ class _Builder:
                 self.problem(text, node.place, f"params of {kind.name}: {', '.join(kind.params)}", "param", node.id)
 
     def _check_references(self, edges: list[Edge], inner: dict[str, str]) -> None:
-        """Guards and bindings may read only ancestors: anything else is a race."""
+        """Guards and bindings may read only ancestors: anything else is a race, where nodes run side by side."""
+        if self.workflow.scheduler != "topological":
+            return
         links = [(edge.source, edge.target) for edge in edges]
         links += [(parent, child) for child, parent in inner.items()]
         ancestry = Ancestry(links)
@@ -212,6 +282,9 @@ class _Builder:
         for node_id, made in self.planned.items():
             node = made.node
             local = {names[inner[node_id]], "__index__"} if node_id in inner else set()
+            if node.batch is not None:
+                self._check_refs(made.parts["items"].references, node_id, ancestry, local, _at(node, "batch"), False)
+                made, local = self.batches[node_id], {*local, node.batch.name, "__index__"}
             for key in node.params:
                 bound = made.parts.get(made.type.canonical(key))
                 if bound is not None:
@@ -230,14 +303,33 @@ class _Builder:
             if root in local or root in self.roots or (itself and root == node_id):
                 continue
             if root not in self.ids:
-                if self.workflow.open_inputs and not self.workflow.input_path:
-                    continue  # may be given on the command line; run time will tell
+                if self.open:
+                    continue  # may be given when it is run
                 hint = suggest(root, [*self.roots, *local, *self.ids], "available")
                 self.problem(f'{ref.text}: there is no "{root}"', place, hint, "reference", node_id)
             elif not ancestry.leads(root, node_id):
                 hint = f'add an edge from "{root}" to "{node_id}", or to something before it'
                 text = f'{ref.text}: "{root}" does not run before "{node_id}", so its value would be a race'
                 self.problem(text, place, hint, "reference", node_id)
+            else:
+                self._check_output(ref, place, node_id)
+
+    def _check_output(self, ref: Reference, place: Place, node_id: str) -> None:
+        """A field that the type of its node never gives."""
+        source = self.planned.get(ref.root)
+        known = source.type.declared.outputs if source is not None else None
+        if known is None or len(ref.path) < 2 or not ref.strict or ref.path[1] in (*known, *MARKERS):
+            return
+        hint = suggest(str(ref.path[1]), known, f"outputs of {ref.root}")
+        self.problem(f'{ref.text}: "{ref.root}" has no output "{ref.path[1]}"', place, hint, "reference", node_id)
+
+
+def _unconditional(edges: list[Edge]) -> list[Edge]:
+    """The edges of nodes that have no other way out."""
+    ways: dict[str, set[str]] = {}
+    for edge in edges:
+        ways.setdefault(edge.source, set()).add(edge.target if edge.on == ANY and edge.guard is None else "?")
+    return [edge for edge in edges if edge.on == ANY and edge.guard is None and len(ways[edge.source]) == 1]
 
 
 def _at(node: Node, part: str) -> Place:

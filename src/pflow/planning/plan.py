@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from pflow.lang.expression import Compiled
+from pflow.lang.path import Reference
 from pflow.lang.template import Bound
 from pflow.model.graph import Graph
 from pflow.model.workflow import Effect, Node, Workflow
 from pflow.nodes.spec import NodeType
+from pflow.planning.routes import Router
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -25,6 +27,13 @@ class Planned(msgspec.Struct, frozen=True):
     guard: Compiled | None
     converts: bool  # False when no param needs a look at its type
     intent: bool  # whether an attempt is announced in the journal before it begins
+    upstream: tuple[str, ...] = ()  # the nodes that it comes after or reads
+    router: Router | None = None  # where its outcome leads to, under a scheduler that goes by routes
+
+    @property
+    def guard_references(self) -> tuple[Reference, ...]:
+        """What its guard reads."""
+        return self.guard.references if self.guard is not None else ()
 
     @property
     def id(self) -> str:

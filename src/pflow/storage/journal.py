@@ -44,7 +44,7 @@ _datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 # other fields are mappings of values or structs with fields of their own.
 _FIELDS: dict[type, tuple[str, ...]] = {
     Ended: ("outcome",),
-    Outcome: ("outputs", "failure", "usage"),
+    Outcome: ("outputs", "failure", "usage", "saved"),
     Opened: ("inputs", "options"),
     Replied: ("value",),
     Stored: ("value",),

@@ -1,0 +1,123 @@
+"""Looking into the iteration cache of a workflow file, and clearing it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pflow.app.documents import load
+from pflow.app.forecast import Prospect, forecast
+from pflow.app.reuse import reuse_for
+from pflow.app.running import Options, opening, ready, registry_for
+from pflow.errors import UsageError, suggest
+from pflow.planning import inputs as planned_inputs
+from pflow.planning.plan import Plan
+from pflow.reuse.by_iteration import ago
+from pflow.reuse.store import ROOT, Store, folder_of, name_of
+from pflow.storage.files import home as default_home
+
+
+class NodeCache(msgspec.Struct, frozen=True):
+    """What is cached of one node."""
+
+    node: str
+    status: str  # cached, failed, none
+    age: float | None = None
+    note: str = ""
+
+
+class CacheStatus(msgspec.Struct, frozen=True):
+    """What is cached of a workflow file."""
+
+    workflow: str
+    folder: Path
+    nodes: tuple[NodeCache, ...]
+    size: int
+
+
+def status(path: Path, home: Path | None = None) -> CacheStatus:
+    """The state of a workflow file's cache, node by node."""
+    workflow = load(path)
+    store = Store(folder_of(path, home))
+    known = store.metadata.get("nodes", {})
+    rows = tuple(_node(store, node.id, known.get(name_of(f"{node.id}#1"), {})) for node in workflow.nodes)
+    return CacheStatus(str(path), store.folder, rows, store.size())
+
+
+def _node(store: Store, node: str, known: Any) -> NodeCache:
+    if isinstance(known, dict) and known.get("status") == "failed":
+        return NodeCache(node, "failed", note=str(known.get("error", "")))
+    entry = store.newest(f"{node}#1")
+    if entry is None:
+        return NodeCache(node, "none", note="not cached")
+    age = max(0.0, time.time() - float(entry.get("at", 0.0)))
+    return NodeCache(node, "cached", age, ago(age))
+
+
+def clear(path: Path, home: Path | None = None) -> bool:
+    """Forget everything about a workflow file; False when there was nothing."""
+    return Store(folder_of(path, home)).clear()
+
+
+def clear_all(home: Path | None = None) -> int:
+    """Forget every workflow's iterations; tells how many there were."""
+    root = (home or default_home()) / ROOT
+    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(folders)
+
+
+def prospects(path: Path, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
+    """What running a workflow file now would do, with the reasons."""
+    workflow = load(path)
+    made, given = ready(workflow, registry_for(workflow, options), inputs)
+    opened = opening(workflow, made, given, options)
+    reuse = reuse_for(made, opened, msgspec.structs.replace(options, iterate=True))
+    return made, forecast(made, planned_inputs.start(workflow, given, "", opened.t), reuse)
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Why a node would be reused or executed, field by field."""
+
+    prospect: Prospect
+    fields: tuple[tuple[str, str, str], ...]  # what, then, now
+
+
+def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> Why:
+    """Compare a node as it is now with the last time it ran."""
+    made, found = prospects(path, inputs, options)
+    if node not in found:
+        raise UsageError(f'there is no node "{node}"', suggest(node, made.nodes, "nodes"))
+    store = Store(folder_of(path, options.home))
+    last = store.newest(f"{node}#1")
+    then = last.get("parts", {}).get("recipe", {}) if last else {}
+    planned = made.nodes[node]
+    now: dict[str, Any] = {"type": planned.type.name, "version": planned.type.version, "params": planned.params.value}
+    if not planned.type.trusted:
+        now["source"] = planned.type.source
+    fields = []
+    for name in sorted({*_flat(then), *_flat(now)}):
+        old, new = _flat(then).get(name), _flat(now).get(name)
+        fields.append((name, _short(old), _short(new)))
+    return Why(found[node], tuple(fields))
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, dict) and value:
+        return {
+            name: leaf
+            for key, item in value.items()
+            for name, leaf in _flat(item, f"{path}.{key}" if path else key).items()
+        }
+    return {path: value} if path else {}
+
+
+def _short(value: Any) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= 80 else text[:79] + "…"

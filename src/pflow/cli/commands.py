@@ -1,0 +1,302 @@
+"""The commands of the command line: one table for the parser, the help pages and the completion of shells."""
+
+from __future__ import annotations
+
+from pflow.cli.options import CACHE, MCP, PURITY, SAVED, SOMETIME
+
+ANY = 10_000  # words
+
+
+class Command:
+    """A command: what it is given, what it does, and the function that does it."""
+
+    __slots__ = ("examples", "function", "inputs", "later", "name", "notes", "options", "summary", "usage", "words")
+
+    def __init__(
+        self,
+        name: str,
+        usage: str,
+        summary: str,
+        function: str = "",
+        *,
+        options: tuple[str, ...] = (),
+        words: tuple[int, int] = (0, 0),
+        inputs: bool = False,
+        notes: str = "",
+        examples: tuple[tuple[str, str], ...] = (),
+        later: str = "",
+    ) -> None:
+        self.name = name
+        self.usage = usage
+        self.summary = summary
+        self.function = function  # "module:name", imported when it is called
+        self.options = options
+        self.words = words  # the fewest and the most that may follow, inputs not counted
+        self.inputs = inputs  # whether key=value words are inputs
+        self.notes = notes
+        self.examples = examples
+        self.later = later
+
+
+_TALK = ("verbose", "quiet")
+_SHOW = ("output", "output-format", "json", "print", "events", "timeout", "yes", *_TALK)
+_RUN = (
+    "jobs", "input", "context", *_SHOW, "validate-only", "on-doubt",
+    "use-cache", "reset-cache", "no-cache", "rerun", "budget", "model",
+)  # fmt: skip
+_GO_ON = ("on-doubt", "input", *_SHOW)
+_LOOK = ("json", *_TALK)
+
+_RESULT = """\
+The result goes to stdout, everything else to stderr. In text it is the workflow's declared output (all of them as
+one JSON object where it declares several), or, where it declares none, the main output of the last node that ran.
+With --output-format json it is one object: success, status, run_id, result (the first declared output, or as above),
+outputs, duration_ms, total_cost_usd, nodes_executed, execution, errors, trace. With --events - stdout holds lines of
+JSON and nothing else: the events, and that object last if it was asked for.
+
+Values after = are typed: true, 10, 3.14 and JSON are what they look like, anything else is text; a declared input's
+own type goes first. What is piped in goes to the input marked `stdin: true`, else to the input named stdin, if the
+workflow refers to one."""
+
+_RESUMING = """\
+What completed is not repeated; a complete run is left as it is. A node that was cut off and may have taken effect is
+asked about, or decided by --on-doubt. With --at the run itself stays as it is, and a new one goes on from just before
+that node. A run keeps its inputs; only those marked secret are not kept, and may have to be given again.
+
+"""
+
+_REPLYING = """\
+The answer is kept with the run. Whoever drives the run takes it; where nobody does, this command goes on with the run
+as `pflow resume` would.
+
+"""
+
+_CANCELLING = """\
+A live run is told, one that nobody drives is ended here. `pflow resume` would still take it up again.
+
+"""
+
+_SETTINGS = """\
+Settings are kept in settings.json in the pflow home (~/.pflow, moved by PFLOW_HOME). Secrets in the section env are
+never shown; with - as its value, one is read from stdin and stays out of your shell's history."""
+
+_RUN_ID = "RUN is a run's id, the start of it, or the path of its folder; `pflow runs` lists them."
+
+_COMMANDS = (
+    Command(
+        "run",
+        "pflow [run] FILE [key=value …] [options]",
+        "run a workflow file",
+        "pflow.cli.running:run",
+        options=_RUN,
+        words=(1, 1),
+        inputs=True,
+        notes=_RESULT,
+        examples=(
+            ("pflow flow.yaml", "run it"),
+            ("pflow flow.yaml city=Lisbon days=3", "with inputs"),
+            ("pflow flow.yaml --jobs 4", "up to four nodes at once"),
+            ("pflow flow.yaml --output-format json | jq .outputs", "for programs"),
+            ("pflow flow.yaml -p -o report > report.txt", "one output, and not a word more"),
+            ("cat notes.txt | pflow summary.yaml", "input from a pipe"),
+        ),
+    ),
+    Command(
+        "validate",
+        "pflow validate FILE [--json]",
+        "check a workflow: every problem at once, with place and hint",
+        "pflow.cli.checking:validate",
+        options=_LOOK,
+        words=(1, 1),
+        notes="Exit code 0 for a valid workflow, 2 for one with problems. With --json, stdout gets {valid, problems}.",
+        examples=(("pflow validate flow.yaml", "what is wrong with it?"),),
+    ),
+    Command(
+        "plan",
+        "pflow plan FILE [key=value …] [--json]",
+        "show what would run, in which order and why; runs nothing",
+        "pflow.cli.checking:plan",
+        options=("jobs", "input", "context", *_LOOK),
+        words=(1, 1),
+        inputs=True,
+        notes="""\
+Effects: a pure node is a function of its inputs; a quiet one touches nothing outside, but may answer differently each
+time; an impure one may change the world, so it is never repeated without being asked about.""",
+        examples=(("pflow plan flow.yaml city=Lisbon", "what would it do?"),),
+    ),
+    Command(
+        "trace",
+        "pflow trace [RUN] [--json]",
+        "show what happened in the last run, or in RUN",
+        "pflow.cli.tracing:trace",
+        options=_LOOK,
+        words=(0, 1),
+        notes=_RUN_ID,
+        examples=(("pflow trace", "the last run: timeline, attempts, where it failed"),),
+    ),
+    Command(
+        "runs",
+        "pflow runs [--all] [--json]",
+        "list the newest runs",
+        "pflow.cli.looking:runs",
+        options=("all", *_LOOK),
+        notes="The newest 20, or all of them with --all; the same goes for --json.",
+        examples=(("pflow runs --all --json | jq '.[].run_id'", "every run's id"),),
+    ),
+    Command(
+        "status",
+        "pflow status RUN [--json]",
+        "show how a run stands: its steps, questions and doubts",
+        "pflow.cli.looking:status",
+        options=_LOOK,
+        words=(1, 1),
+        notes=_RUN_ID,
+        examples=(("pflow status hello_2026", "the start of an id will do"),),
+    ),
+    Command(
+        "resume",
+        "pflow resume RUN [--at NODE[#n]] [--on-doubt retry|skip|fail] [key=value …] [options]",
+        "go on with a run that was stopped, failed or waits",
+        "pflow.cli.running:resume",
+        options=("at", *_GO_ON),
+        words=(1, 1),
+        inputs=True,
+        notes=_RESUMING + _RUN_ID,
+        examples=(
+            ("pflow resume RUN", "go on where it stopped"),
+            ("pflow resume RUN --on-doubt retry", "and repeat what was cut off"),
+            ("pflow resume RUN --at report", "again from the node report on, as a new run"),
+        ),
+    ),
+    Command(
+        "reply",
+        "pflow reply RUN [--node NODE] TEXT",
+        "answer a question of a run, and go on with it",
+        "pflow.cli.running:reply",
+        options=("node", *_GO_ON),
+        words=(2, ANY),
+        notes=_REPLYING + _RUN_ID,
+        examples=(
+            ("pflow reply RUN yes", ""),
+            ("pflow reply RUN --node approve -- -1", "a text that looks like an option"),
+        ),
+    ),
+    Command(
+        "cancel",
+        "pflow cancel RUN",
+        "end a run for good",
+        "pflow.cli.looking:cancel",
+        options=_TALK,
+        words=(1, 1),
+        notes=_CANCELLING + _RUN_ID,
+    ),
+    Command(
+        "registry list",
+        "pflow registry list [--json]",
+        "list the node types that can be used here",
+        "pflow.cli.registry:list_types",
+        options=_LOOK,
+    ),
+    Command(
+        "registry search",
+        "pflow registry search WORDS [--json]",
+        "find node types by name and description",
+        "pflow.cli.registry:search",
+        options=_LOOK,
+        words=(1, ANY),
+        examples=(("pflow registry search run command", ""),),
+    ),
+    Command(
+        "registry describe",
+        "pflow registry describe TYPE [--json]",
+        "a node type's params, outputs and effect",
+        "pflow.cli.registry:describe",
+        options=_LOOK,
+        words=(1, 1),
+        examples=(("pflow registry describe shell", ""),),
+    ),
+    Command(
+        "registry run",
+        "pflow registry run TYPE key=value … [options]",
+        "run one node by itself",
+        "pflow.cli.registry:run",
+        options=("input", *_SHOW),
+        words=(1, 1),
+        inputs=True,
+        notes=_RESULT,
+        examples=(("pflow registry run shell command='date -u'", "try it out"),),
+    ),
+    Command(
+        "registry verify",
+        "pflow registry verify TYPE",
+        "check a node type's promise to be safe",
+        words=(1, 1),
+        later=PURITY,
+    ),
+    Command(
+        "registry accept", "pflow registry accept TYPE", "take an impure node type as quiet", words=(1, 1), later=PURITY
+    ),
+    Command(
+        "settings",
+        "pflow settings [show | SECTION [show | KEY [VALUE | --unset]]] [--json]",
+        "show and change settings",
+        "pflow.cli.settings:settings",
+        options=("unset", *_LOOK),
+        words=(0, 3),
+        notes=_SETTINGS,
+        examples=(
+            ("pflow settings show", "all of them, and what they mean"),
+            ("pflow settings cache ttl 48h", "change one"),
+            ("pflow settings cache ttl --unset", "back to its default"),
+            ("pflow settings env TOKEN - < token.txt", "keep a secret"),
+        ),
+    ),
+    Command(
+        "completion",
+        "pflow completion bash|zsh|fish",
+        "print a completion script for your shell",
+        "pflow.cli.completion:completion",
+        words=(1, 1),
+        examples=(
+            ('eval "$(pflow completion bash)"', "in ~/.bashrc"),
+            ('eval "$(pflow completion zsh)"', "in ~/.zshrc, after compinit"),
+            ("pflow completion fish > ~/.config/fish/completions/pflow.fish", "for fish"),
+        ),
+    ),
+    Command(
+        "help", "pflow help [COMMAND]", "this page, or a command's own", "pflow.cli.pages:help_command", words=(0, 2)
+    ),
+    Command(
+        "cache",
+        "pflow cache status FILE | clear FILE | clear --all | why FILE NODE",
+        "look into the cache",
+        options=("all",),
+        words=(0, ANY),
+        later=CACHE,
+    ),
+    Command(
+        "workflow",
+        "pflow workflow save FILE --name N | list | describe N | delete N",
+        "saved workflows",
+        options=("name",),
+        words=(0, ANY),
+        later=SAVED,
+    ),
+    Command(
+        "mcp", "pflow mcp add | list | remove | sync | serve", "MCP servers as node types", words=(0, ANY), later=MCP
+    ),
+    Command("instructions", "pflow instructions", "a page for coding agents", later=SOMETIME),
+    Command("ui", "pflow ui [FILE]", "runs in the browser", words=(0, 1), later=SOMETIME),
+)
+COMMANDS = {command.name: command for command in _COMMANDS}
+GROUPS = tuple(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS if " " in name))
+FIRST = tuple(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS))
+EVERYWHERE = ("help", "version")
+
+EXIT_CODES = (
+    (0, "done"),
+    (1, "the run failed"),
+    (2, "bad usage or an invalid workflow; nothing was run"),
+    (3, "paused, waiting for an answer or a decision"),
+    (130, "interrupted; `pflow resume` goes on"),
+)

@@ -1,0 +1,128 @@
+"""Errors, told: what, where, and what to do; as lines on stderr, and as data where stdout is to be JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pflow.cli.screen import Screen, result, shortened
+from pflow.cli.words import Line, wants_json
+from pflow.errors import InternalError, PflowError, Place, Problem, RunError, UsageError, WorkflowError
+from pflow.storage.files import encode_json
+
+MOST = 50  # problems on the screen; JSON holds all
+EXPECTED = (UsageError, WorkflowError, RunError)  # nothing was run
+
+
+def complain(error: BaseException, words: list[str], line: Line | None) -> int:
+    """Tell an error that ended a command, and return the exit code; without a ``line``, its words made no sense."""
+    screen = Screen()
+    if isinstance(error, PflowError) and not isinstance(error, InternalError):
+        told(screen, error)
+    else:
+        _own_fault(screen, error, words)
+    if wants_json(words) if line is None else line.json:
+        print_json(_shape("" if line is None else line.command.name, error))
+    return 2 if isinstance(error, EXPECTED) else 1
+
+
+def told(screen: Screen, error: PflowError) -> None:
+    """Tell an error on stderr."""
+    problems = problems_of(error)
+    for problem in problems[:MOST]:
+        screen.say(described(problem))
+    if len(problems) > MOST:
+        screen.say(f"… and {len(problems) - MOST:,} problems more; --json or --output-format json lists all")
+
+
+def described(problem: Problem) -> str:
+    """A problem as lines for people: the place, the message, the hint."""
+    place = f"{problem.place}: " if problem.place.file or problem.place.line else ""
+    kind = "warning" if problem.warning else "error"
+    hint = f"\n  hint: {shortened(problem.hint)}" if problem.hint else ""
+    return f"{kind}: {place}{shortened(problem.message)}{hint}"
+
+
+def problems_of(error: BaseException) -> list[Problem]:
+    """What an error complains about, one by one."""
+    if isinstance(error, WorkflowError):
+        return list(error.problems)
+    if isinstance(error, PflowError):
+        return [Problem(error.message, hint=error.hint, code=_code(error))]
+    return [Problem(f"{type(error).__name__}: {error}", code="internal")]
+
+
+def problem_view(problem: Problem) -> dict[str, Any]:
+    """A problem as ``validate --json`` shows it."""
+    return {
+        "code": problem.code,
+        "node_id": problem.node_id or None,
+        "message": problem.message,
+        "hint": problem.hint,
+        "location": place_view(problem.place),
+        "warning": problem.warning,
+    }
+
+
+def error_view(problem: Problem) -> dict[str, Any]:
+    """A problem as an entry of ``errors``."""
+    view = problem_view(problem)
+    del view["warning"]
+    return view
+
+
+def place_view(place: Place) -> dict[str, Any] | None:
+    """A place as JSON shows it; None where nothing is known of it."""
+    if not place.file and not place.line:
+        return None
+    return {"file": place.file, "line": place.line, "column": place.column}
+
+
+def failed_view(errors: list[dict[str, Any]]) -> dict[str, Any]:
+    """The object of a run that did not come about."""
+    return {
+        "success": False,
+        "status": "failed",
+        "run_id": None,
+        "result": None,
+        "outputs": {},
+        "duration_ms": 0,
+        "total_cost_usd": 0,
+        "nodes_executed": 0,
+        "execution": {"nodes_total": 0, "steps": []},
+        "errors": errors,
+        "trace": None,
+    }
+
+
+def print_json(value: Any, one_line: bool = False) -> None:
+    """Write a value as the JSON result."""
+    result(encode_json(value, indent=0 if one_line else 2).decode())
+
+
+def _code(error: PflowError) -> str:
+    """``RunNotFound`` → ``run-not-found``."""
+    name = type(error).__name__.removesuffix("Error") or "pflow"
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+def _shape(command: str, error: BaseException) -> dict[str, Any]:
+    problems = problems_of(error)
+    if command == "validate":
+        return {"valid": False, "problems": [problem_view(problem) for problem in problems]}
+    if command == "plan":
+        return {"nodes": [], "problems": [problem_view(problem) for problem in problems]}
+    return failed_view([error_view(problem) for problem in problems])
+
+
+def _own_fault(screen: Screen, error: BaseException, words: list[str]) -> None:
+    """A bug of ours: one line, and the traceback for whoever asked for more."""
+    screen.say(f"internal error: {type(error).__name__}: {shortened(str(error), 500)}")
+    screen.say("  this is a bug in pflow: please report it" + _with_traceback(words))
+    if {"-v", "--verbose"} & set(words):
+        import traceback
+
+        screen.put("".join(traceback.format_exception(error)))
+
+
+def _with_traceback(words: list[str]) -> str:
+    return "" if {"-v", "--verbose"} & set(words) else ", with what the same command prints with -v"

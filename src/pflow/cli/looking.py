@@ -1,0 +1,124 @@
+"""Commands about runs that are not driven here: runs, status, cancel."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from pflow import app
+from pflow.app.history import Glance, find, look, survey
+from pflow.cli.complaints import print_json
+from pflow.cli.lines import node_name
+from pflow.cli.screen import Screen, lasted, one_line, result, shortened
+from pflow.cli.which import folder_of
+from pflow.cli.words import Line
+from pflow.storage import inbox, lease
+
+NEWEST = 20
+PATIENCE = 5.0  # seconds that a live run gets to heed a cancel
+_PAUSE = 0.02
+MARKS = {"completed": "✓", "failed": "✗", "running": "…", "paused": "⏸", "waiting": "⏸", "interrupted": "⏸"}
+
+
+def runs(line: Line) -> int:
+    """``pflow runs``."""
+    found = survey(most=None if line.has("all") else NEWEST)
+    if line.json:
+        print_json([msgspec.to_builtins(glance) for glance in found])
+    elif found:
+        result(_table(found))
+    else:
+        Screen().say("there are no runs yet; start one: pflow FILE")
+    return 0
+
+
+def _table(found: list[Glance]) -> str:
+    wide = max(len(glance.run_id) for glance in found)
+    lines = [f"  {'RUN':{wide}}  {'STATUS':11}  {'NODES':>7}  STARTED           WORKFLOW"]
+    for one in found:
+        mark = MARKS.get(one.status, "-")
+        nodes = f"{one.nodes_completed}/{one.nodes_total}"
+        since, name = clock(one.started_at), one_line(one.workflow, 60)
+        lines.append(f"{mark} {one.run_id:{wide}}  {one.status:11}  {nodes:>7}  {since}  {name}")
+    return "\n".join(lines)
+
+
+def status(line: Line) -> int:
+    """``pflow status RUN``."""
+    view = look(folder_of(line.words[0]))
+    if line.json:
+        print_json(view)
+    else:
+        result("\n".join(_story(view)))
+    return 0
+
+
+def _story(view: dict[str, Any]) -> list[str]:
+    since = clock(view["started_at"])
+    lines = [
+        f"{view['run_id']}: {view['status']}",
+        f"  {view['workflow']}, started {since}, {view['nodes_completed']} of {view['nodes_total']} nodes completed",
+    ]
+    for visit, step in view["steps"].items():
+        lines.append("  " + _step(visit, step))
+    for ask in view["waiting"]:
+        choices = f" ({'|'.join(ask['choices'])})" if ask["choices"] else ""
+        lines.append(f"  ⏸ node '{node_name(ask['visit'])}' asks: {shortened(ask['question'], 500)}{choices}")
+    if view["status"] != "running":
+        for doubt in view["doubts"]:
+            where = f"node '{node_name(doubt['visit'])}' was cut off in attempt {doubt['attempt']}"
+            lines.append(f"  ⏸ {where}, and it may have taken effect")
+    lines += _advice(view)
+    return lines
+
+
+def _step(visit: str, step: dict[str, Any]) -> str:
+    state = step["status"]
+    parts = [f"{MARKS.get(state, 'ℹ')} {node_name(visit)}", state]
+    if step.get("cached"):
+        parts.append("cached")
+    if step.get("duration_ms"):
+        parts.append(lasted(step["duration_ms"]))
+    if step["attempts"] > 1:
+        parts.append(f"{step['attempts']} attempts")
+    detail = step.get("error", {}).get("message") or step.get("reason")
+    return "  ".join(parts) + (f": {one_line(detail)}" if detail else "")
+
+
+def _advice(view: dict[str, Any]) -> list[str]:
+    run_id = view["run_id"]
+    if view["status"] in ("failed", "interrupted", "cancelled"):
+        return [f"  next: pflow resume {run_id}"]
+    if view["status"] == "paused":
+        doubt = " --on-doubt retry|skip|fail" if view["doubts"] else ""
+        return [
+            f"  next: pflow {'reply' if view['waiting'] else 'resume'} {run_id}{doubt}"
+            + " TEXT" * bool(view["waiting"])
+        ]
+    return []
+
+
+def clock(seconds: float) -> str:
+    """A time for people, where they are."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def cancel(line: Line) -> int:
+    """``pflow cancel RUN``."""
+    folder = find(folder_of(line.words[0]))
+    until = time.monotonic() + PATIENCE
+    name = app.cancel(folder.path, "cancelled by its user")
+    while name and (folder.inbox / name).exists():
+        if not lease.alive(folder.path):  # it went away without a look at its inbox
+            inbox.remove(folder.path, name)
+            name = app.cancel(folder.path, "cancelled by its user")
+        elif time.monotonic() > until:
+            Screen().say(f"ℹ {lease.holder(folder.path)} was told to cancel {folder.id}, and has not answered yet")
+            return 0
+        else:
+            time.sleep(_PAUSE)
+    if line.level:
+        Screen().say(f"✓ Cancelled {folder.id}")
+    return 0

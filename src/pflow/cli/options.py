@@ -1,0 +1,81 @@
+"""The options of the command line.
+
+An option means the same wherever it stands, so that it can be read before its command is known. What is ``later``
+is known by name and answered with a sentence.
+"""
+
+from __future__ import annotations
+
+CACHE = "caching comes in a later version of pflow"
+MODELS = "models come in a later version of pflow"
+SAVED = "saved workflows come in a later version of pflow"
+MCP = "MCP servers come in a later version of pflow"
+PURITY = "verifying node types comes in a later version of pflow"
+PIPELINES = "pipelines of nodes come in a later version of pflow"
+SOMETIME = "it comes in a later version of pflow"
+PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
+
+
+class Option:
+    """An option: its name without dashes, and what it takes (nothing, for a switch)."""
+
+    __slots__ = ("choices", "later", "metavar", "name", "repeats", "short", "text")
+
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        metavar: str = "",
+        short: str = "",
+        choices: tuple[str, ...] = (),
+        repeats: bool = False,
+        later: str = "",
+    ) -> None:
+        self.name = name
+        self.text = text
+        self.metavar = metavar or "|".join(choices)
+        self.short = short
+        self.choices = choices
+        self.repeats = repeats
+        self.later = later
+
+    def __str__(self) -> str:
+        dashed = f"-{self.short}, --{self.name}" if self.short else f"--{self.name}"
+        return f"{dashed} {self.metavar}".rstrip()
+
+
+_OPTIONS = (
+    Option("jobs", "run up to N nodes at once (default: as the workflow says)", "N"),
+    Option("input", "an input of the workflow, the same as the word k=v", "K=V", repeats=True),
+    Option("context", "inputs as one JSON object; key=value goes before it", "JSON"),
+    Option("output", "print this output only: a declared one, a node, or node.output", "KEY", "o"),
+    Option("output-format", "text (default): the result; json: one object with everything", choices=("text", "json")),
+    Option("print", "print nothing but the result, and ask nothing", short="p"),
+    Option("events", "write every event as a line of JSON; - is stdout", "PATH"),
+    Option("validate-only", "check workflow and inputs, run nothing"),
+    Option(
+        "on-doubt",
+        "what to do with a node that was cut off and may have taken effect",
+        choices=("retry", "skip", "fail"),
+    ),
+    Option("timeout", "cancel the run after so many seconds", "S"),
+    Option("yes", "answer yes-or-no questions with yes"),
+    Option("verbose", "say more: starts, logs, tracebacks", short="v"),
+    Option("quiet", "say nothing but errors", short="q"),
+    Option("use-cache", "reuse results of pure nodes", later=CACHE),
+    Option("reset-cache", "forget what is cached for this workflow", later=CACHE),
+    Option("no-cache", "reuse nothing", later=CACHE),
+    Option("rerun", "run this node even if it is cached", "NODE", repeats=True, later=CACHE),
+    Option("budget", "stop when so much was spent", "USD", later=MODELS),
+    Option("model", "the model where the workflow names none", "M", later=MODELS),
+    Option("json", "print JSON (for a run: the same as --output-format json)"),
+    Option("all", "everything, not only the newest"),
+    Option("at", "go on from this node (or its n-th visit) in a new run", "NODE[#n]"),
+    Option("node", "the node that asked, where several do", "NODE"),
+    Option("name", "the name to save it under", "N", later=SAVED),
+    Option("unset", "give the default back"),
+    Option("help", "show this page", short="h"),
+    Option("version", "print the version"),
+)
+OPTIONS = {option.name: option for option in _OPTIONS}
+SHORT = {option.short: option for option in _OPTIONS if option.short}

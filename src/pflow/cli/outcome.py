@@ -1,0 +1,198 @@
+"""How a run went, as data: the object that ``--output-format json`` prints, and the value that is the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from pflow.app import Result
+from pflow.cli.complaints import place_view
+from pflow.cli.lines import cost_of, node_name
+from pflow.errors import Place, UsageError, suggest
+from pflow.kernel.run import Run
+from pflow.lang.path import MISSING, find, read_path
+from pflow.model.run import Failure, Outcome
+from pflow.model.workflow import Workflow
+from pflow.planning.plan import Plan
+
+
+def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
+    """The whole story of a run, as one object."""
+    costs = _costs(result)
+    steps = [_step(visit, one, costs.get(visit, 0.0)) for visit, one in result.visits.items() if "/" not in visit]
+    value, missing = _asked_for(result, run, key)
+    view: dict[str, Any] = {
+        "success": result.success and not missing,
+        "status": result.status,
+        "run_id": result.run_id,
+        "result": value,
+        "outputs": result.outputs,
+        "duration_ms": round(result.duration * 1000, 3),
+        "total_cost_usd": cost(result),
+        "nodes_executed": executed(result),
+        "execution": {"nodes_total": result.nodes_total, "steps": steps},
+        "errors": errors(result, run.root.plan) + missing,
+        "trace": str(result.path / "trace.jsonl") if result.path is not None else None,
+    }
+    if result.status == "paused":
+        view["waiting"] = [
+            {"node_id": node_name(ask.visit), "question": ask.question, "choices": list(ask.choices)}
+            for ask in result.waiting
+        ]
+        view["doubts"] = [{"node_id": node_name(visit), "attempt": attempt} for visit, attempt in result.doubts]
+    return view
+
+
+def _asked_for(result: Result, run: Run, key: str | None) -> tuple[Any, list[dict[str, Any]]]:
+    """The result; for an output that was asked for and that the run did not make, an error instead."""
+    if not result.success:
+        return None, []
+    try:
+        return main_value(result, run, key), []
+    except UsageError as error:
+        return None, [_error("output", None, error.message, error.hint)]
+
+
+def executed(result: Result) -> int:
+    """How many of the workflow's own nodes did something."""
+    return sum("/" not in visit and one.attempts > 0 and not one.reused and one.status != "skipped"
+               for visit, one in result.visits.items())  # fmt: skip
+
+
+def cost(result: Result) -> float:
+    """What a run cost, in US dollars."""
+    return cost_of(result.usage)
+
+
+def _costs(result: Result) -> dict[str, float]:
+    """What each of the workflow's own visits cost, with all that ran inside it; what was reused cost nothing."""
+    costs: dict[str, float] = {}
+    for visit, outcome in result.visits.items():
+        if outcome.usage and not outcome.reused:
+            root = visit.partition("/")[0]
+            costs[root] = costs.get(root, 0.0) + cost_of(outcome.usage)
+    return costs
+
+
+def _step(visit: str, outcome: Outcome, spent: float) -> dict[str, Any]:
+    return {
+        "node_id": visit.rpartition("#")[0],
+        "visit": visit,
+        "status": outcome.status,
+        "cached": outcome.reused,
+        "reason": outcome.reason,
+        "attempts": outcome.attempts,
+        "duration_ms": outcome.ms,
+        "cost_usd": spent,
+    }
+
+
+# The result.
+
+
+def main_value(result: Result, run: Run, key: str | None = None) -> Any:
+    """What a run was for: the output that was asked for, the first declared one, or the last node's main output."""
+    if key is not None:
+        return _picked(result, run, key)
+    if run.root.plan.outputs:
+        return next(iter(result.outputs.values()), None)
+    return _last(result, run.root.plan)
+
+
+def shown_value(result: Result, run: Run, key: str | None = None) -> Any:
+    """The result as text shows it: several declared outputs are shown together."""
+    several = key is None and len(run.root.plan.outputs) > 1
+    return result.outputs if several else main_value(result, run, key)
+
+
+def _last(result: Result, plan: Plan) -> Any:
+    for node_id in reversed(plan.order):
+        outcome = _latest(result, node_id)
+        if outcome is not None and outcome.status == "completed":
+            return _main_output(plan, node_id, outcome.outputs)
+    return None
+
+
+def _latest(result: Result, node_id: str) -> Outcome | None:
+    found = [one for visit, one in result.visits.items() if visit.rpartition("#")[0] == node_id]
+    return found[-1] if found else None
+
+
+def _main_output(plan: Plan, node_id: str, outputs: dict[str, Any]) -> Any:
+    declared = plan.nodes[node_id].type.declared.main_out
+    for name in (declared, "result"):
+        if name in outputs:
+            return outputs[name]
+    return next(iter(outputs.values())) if len(outputs) == 1 else outputs or None
+
+
+def check_key(key: str | None, workflow: Workflow) -> None:
+    """Refuse an output that a run of this workflow cannot have, before it is run."""
+    if key is None:
+        return
+    names = [output.name for output in workflow.outputs] + [node.id for node in workflow.nodes]
+    if key not in names and key.partition(".")[0].partition("[")[0] not in names:
+        raise UsageError(f'the workflow has no output "{key}"', suggest(key, names, "outputs and nodes"))
+
+
+def _picked(result: Result, run: Run, key: str) -> Any:
+    values = run.root.outputs() | result.outputs
+    if key in values:
+        return values[key]
+    path, _ = read_path(key, 0)
+    found = find(values, path)
+    if found is MISSING:
+        inside = values.get(str(path[0]), {})
+        known = [f"{path[0]}.{name}" for name in inside] if isinstance(inside, dict) else []
+        raise UsageError(f'the run made no output "{key}"', suggest(key, known or list(values), "outputs"))
+    return found
+
+
+# Errors.
+
+
+def errors(result: Result, plan: Plan) -> list[dict[str, Any]]:
+    """What went wrong, the cause first; failures that the workflow tolerates are none."""
+    if result.status in ("completed", "paused"):
+        return []
+    if result.status == "interrupted":
+        return [_error("interrupted", None, "the run was interrupted", f"pflow resume {result.run_id}")]
+    failures = [result.error] if result.error is not None else []
+    told = {failure.chain[0] for failure in failures if failure.chain}
+    for visit, outcome in result.visits.items():
+        if outcome.status == "failed" and "/" not in visit and visit not in told and outcome.failure is not None:
+            planned = plan.nodes.get(visit.rpartition("#")[0])
+            if planned is None or not planned.node.policy.tolerate:
+                failures.append(msgspec.structs.replace(outcome.failure, chain=(visit, *outcome.failure.chain)))
+    return [failure_view(failure, plan) for failure in failures] or [
+        _error(result.status, None, f"the run was {result.status}", "")
+    ]
+
+
+def failure_view(failure: Failure, plan: Plan) -> dict[str, Any]:
+    """A failure as an entry of ``errors``."""
+    node_id = node_name(failure.chain[-1]) if failure.chain else None
+    view = _error(failure.kind, node_id, failure.message, failure.hint)
+    place = place_of(failure, plan)
+    return view | {
+        "location": place_view(place) if place is not None else None,
+        "error_type": failure.error_type,
+        "context": failure.context,
+        "stack_trace": failure.stack_trace,
+        "recovery_suggestions": list(failure.suggestions) or ([failure.hint] if failure.hint else []),
+    }
+
+
+def place_of(failure: Failure, plan: Plan) -> Place | None:
+    """Where the node stands that failed, or the one around it that this document knows."""
+    places = [plan.nodes[node].node.place for visit in failure.chain if (node := _node(visit)) in plan.nodes]
+    return places[-1] if places else None
+
+
+def _node(visit: str) -> str:
+    return visit.rpartition("/")[2].rpartition("#")[0]
+
+
+def _error(code: str, node_id: str | None, message: str, hint: str) -> dict[str, Any]:
+    return {"code": code, "node_id": node_id, "message": message, "hint": hint, "location": None}

@@ -1,0 +1,104 @@
+"""The person at the terminal: asked questions and doubts on stderr, answers typed there.
+
+The terminal is read by the event loop as lines come in, so the run goes on meanwhile and Ctrl-C works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from pflow.cli.lines import Lines, node_name
+from pflow.cli.screen import shortened
+from pflow.model.run import Asked, Decision
+
+_YES = ("yes", "y", "true", "ok")
+_DECISIONS: dict[str, Decision] = {
+    "r": "retry", "retry": "retry", "s": "skip", "skip": "skip", "f": "fail", "fail": "fail",
+}  # fmt: skip
+_LATER = "Ctrl-D: not now; the run pauses"
+
+
+class Person:
+    """Whoever sits at the terminal, if anybody does."""
+
+    def __init__(self, lines: Lines, present: bool, yes: bool) -> None:
+        self.present = present
+        self._lines = lines
+        self._yes = yes  # yes-or-no questions need not be asked
+        self._typed = b""  # read, and not yet taken
+
+    async def answer(self, asked: Asked) -> Any:
+        """The answer to a node's question, or None for "not now"."""
+        agreed = next((choice for choice in asked.choices if choice.lower() in _YES), None)
+        if self._yes and agreed is not None:
+            return agreed
+        if not self.present:
+            return None
+        with self._lines.paused():
+            self._lines.screen.say(f"\nNode '{node_name(asked.visit)}' asks: {shortened(asked.question)}")
+            for number, choice in enumerate(asked.choices, 1):
+                self._lines.screen.say(f"  {number}. {shortened(choice, 200)}")
+            return await self._chosen(asked.choices)
+
+    async def _chosen(self, choices: tuple[str, ...]) -> str | None:
+        prompt = f"your answer, 1–{len(choices)} ({_LATER}): " if choices else f"your answer ({_LATER}): "
+        while True:
+            text = await self._line(prompt)
+            if not text or not choices:  # nothing at all may mean the node's default
+                return text
+            made = choice_of(text, choices)
+            if made is not None:
+                return made
+            self._lines.screen.say(f"that is none of: {', '.join(choices)}")
+
+    async def decide(self, visit: str, attempt: int) -> Decision | None:
+        """What to do about a node that may have taken effect, or None for "not now"."""
+        with self._lines.paused():
+            self._lines.screen.say(
+                f"\nNode '{node_name(visit)}' was cut off in attempt {attempt}, and it may have taken effect.\n"
+                "  retry: run it again   skip: take it as done   fail: count it as failed"
+            )
+            while True:
+                text = await self._line(f"retry, skip or fail? ({_LATER}): ")
+                if text is None or text.strip().lower() in _DECISIONS:
+                    return None if text is None else _DECISIONS[text.strip().lower()]
+
+    async def _line(self, prompt: str) -> str | None:
+        """A line from the terminal, or None at its end."""
+        self._lines.screen.put(prompt)
+        loop = asyncio.get_running_loop()
+        fd = sys.stdin.fileno()
+        while b"\n" not in self._typed:
+            readable = loop.create_future()
+            loop.add_reader(fd, _wake, readable)
+            try:
+                await readable
+            finally:
+                loop.remove_reader(fd)
+            data = os.read(fd, 1 << 16)
+            if not data:
+                self._lines.screen.put("\n")
+                return None
+            self._typed += data
+        line, _, self._typed = self._typed.partition(b"\n")
+        return line.decode(errors="replace")
+
+
+def _wake(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
+    """The choice that a text means: itself, its number, or the only one that starts so."""
+    wanted = text.strip().casefold()
+    exact = [choice for choice in choices if choice.casefold() == wanted]
+    if exact:
+        return exact[0]
+    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(choices):
+        return choices[int(wanted[:9]) - 1]
+    started = [choice for choice in choices if wanted and choice.casefold().startswith(wanted)]
+    return started[0] if len(started) == 1 else None

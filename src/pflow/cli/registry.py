@@ -1,0 +1,163 @@
+"""``pflow registry``: the node types there are, and trying one by itself."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pflow import app
+from pflow.cli.complaints import print_json
+from pflow.cli.driving import Drive
+from pflow.cli.inputs import pairs
+from pflow.cli.screen import Screen, one_line, result
+from pflow.cli.words import Line
+from pflow.errors import UsageError, suggest
+from pflow.lang.typed import typed
+from pflow.model.value import json_text
+from pflow.model.workflow import Effect, Node, Workflow
+from pflow.nodes.registry import Registry
+from pflow.nodes.spec import UNKNOWN, NodeType, Param
+
+_NOWHERE = Workflow("", "", ())
+_INPUT = ("given",)
+
+
+def known() -> Registry:
+    """The node types that can be used here."""
+    return app.registry_for(_NOWHERE, app.Options())
+
+
+def list_types(line: Line) -> int:
+    """``pflow registry list``."""
+    return _listed(line, known().types())
+
+
+def search(line: Line) -> int:
+    """``pflow registry search WORDS``: every word must occur in name, description or params."""
+    words = [word.lower() for word in line.words]
+    found = [kind for kind in known().types() if all(word in _haystack(kind) for word in words)]
+    if not found and not line.json:
+        Screen().say(f"no node type mentions {' and '.join(line.words)}; `pflow registry list` shows all")
+        return 0
+    return _listed(line, found)
+
+
+def _haystack(kind: NodeType) -> str:
+    return " ".join([kind.name, *kind.declared.names, kind.doc, *kind.params]).lower()
+
+
+def _listed(line: Line, kinds: list[NodeType]) -> int:
+    if line.json:
+        print_json([type_view(kind) for kind in kinds])
+    else:
+        wide = max(len(kind.name) for kind in kinds)
+        result("\n".join(f"{kind.name:{wide}}  {_effect(kind):6}  {_summary(kind)}" for kind in kinds))
+    return 0
+
+
+def _effect(kind: NodeType) -> Effect:
+    """What a type does to the world, as far as its defaults tell."""
+    return kind.effect_for({name: UNKNOWN if one.required else one.default for name, one in kind.params.items()})
+
+
+def _summary(kind: NodeType) -> str:
+    return one_line(kind.doc.partition("\n\n")[0], 120)
+
+
+def describe(line: Line) -> int:
+    """``pflow registry describe TYPE``."""
+    kind = known().get(line.words[0])
+    if line.json:
+        print_json(type_view(kind))
+    else:
+        result("\n".join(_page(kind)))
+    return 0
+
+
+def type_view(kind: NodeType) -> dict[str, Any]:
+    """A node type as data."""
+    return {
+        "name": kind.name,
+        "version": kind.version or None,
+        "description": kind.doc,
+        "effect": _effect(kind),
+        "params": [_param_view(param) for param in kind.params.values()],
+        "open": kind.open,
+        "outputs": list(kind.declared.outputs) if kind.declared.outputs is not None else None,
+        "routes": list(kind.declared.routes),
+        "main_in": kind.main_in,
+        "main_out": kind.declared.main_out,
+        "aliases": kind.declared.aliases,
+        "examples": list(kind.declared.examples),
+        "origin": kind.origin,
+    }
+
+
+def _param_view(param: Param) -> dict[str, Any]:
+    view: dict[str, Any] = {"name": param.name, "type": _type_text(param), "required": param.required}
+    return view if param.required else view | {"default": param.default}
+
+
+def _type_text(param: Param) -> str:
+    if param.annotation is inspect.Parameter.empty:
+        return "any"
+    return inspect.formatannotation(param.annotation).replace("typing.", "").replace("Any", "any")
+
+
+def _page(kind: NodeType) -> list[str]:
+    version = f"@{kind.version}" if kind.version else ""
+    lines = [f"{kind.name}{version}  ({_effect(kind)})", "", *kind.doc.splitlines(), "", "Params:"]
+    lines += [f"  {_param_text(kind, param)}" for param in kind.params.values()] or ["  none"]
+    if kind.open:
+        lines.append("  … and any others")
+    outputs = kind.declared.outputs
+    lines += ["", f"Outputs: {'known when it has run' if outputs is None else ', '.join(outputs) or 'none'}"]
+    if kind.declared.main_out:
+        lines.append(f"Main output: {kind.declared.main_out}")
+    if kind.declared.routes:
+        lines.append(f"Routes: {', '.join(kind.declared.routes)}")
+    if kind.declared.examples:
+        lines += ["", "Try:", *(f"  {_example(kind, example)}" for example in kind.declared.examples)]
+    return [*lines, "", f"From: {kind.origin or 'this program'}"]
+
+
+def _param_text(kind: NodeType, param: Param) -> str:
+    name = param.name.rstrip("_")
+    others = [alias for alias, canonical in kind.declared.aliases.items() if canonical == param.name]
+    also = f" (also: {', '.join(others)})" if others else ""
+    rest = "required" if param.required else f"= {json_text(param.default)}"
+    return f"{name}{also}: {_type_text(param)}  {rest}"
+
+
+def _example(kind: NodeType, example: dict[str, Any]) -> str:
+    words = [f"{key}={value if isinstance(value, str) else json_text(value)}" for key, value in example.items()]
+    return " ".join(["pflow registry run", kind.name, *(_quoted(word) for word in words)])
+
+
+def _quoted(word: str) -> str:
+    from shlex import quote
+
+    return quote(word)
+
+
+def run(line: Line) -> int:
+    """``pflow registry run TYPE key=value …``."""
+    kind = known().get(line.words[0])
+    given = {key: typed(text, _kind_of(kind, key)) for key, text in pairs(line).items()}
+    unknown = [key for key in given if kind.canonical(key) not in kind.params and not kind.open]
+    if unknown:
+        raise UsageError(f'{kind.name} has no param "{unknown[0]}"', suggest(unknown[0], kind.params, "params"))
+    workflow = alone(kind, given)
+    return Drive(line).complete(lambda options: app.run(workflow, given, **options))
+
+
+def _kind_of(kind: NodeType, key: str) -> str:
+    param = kind.params.get(kind.canonical(key))
+    return "string" if param is not None and param.annotation is str else "any"
+
+
+def alone(kind: NodeType, given: dict[str, Any]) -> Workflow:
+    """A workflow of one node; its params are bound from inputs, so that no text in them is taken for a template."""
+    name = kind.name.rpartition("/")[2]
+    params = {key: f"{{{{{'.'.join(_INPUT)}.{key}}}}}" if value is not None else None for key, value in given.items()}
+    return Workflow(name, "ir", (Node(name, kind.name, params),), input_path=_INPUT)

@@ -1,0 +1,140 @@
+"""How a run went, told: the result to stdout, and to stderr what happened and what can be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from pflow.app import Result
+from pflow.cli import outcome
+from pflow.cli.complaints import print_json, told
+from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines, node_name
+from pflow.cli.screen import lasted, one_line, result, shortened
+from pflow.cli.words import Line
+from pflow.errors import UsageError
+from pflow.kernel.run import Run
+from pflow.model.run import Asked, Failure
+from pflow.model.value import portable
+from pflow.storage.files import encode_json
+
+LAST = 10  # lines of what a command said before it failed
+EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
+
+
+def report(made: Result, run: Run, line: Line, lines: Lines, why: str = "") -> int:
+    """Tell how a run went, and return the exit code; ``why`` is why it was cancelled here."""
+    if made.error is not None and run.hub.redact is not None:
+        made = msgspec.structs.replace(made, error=_without_secrets(made.error, run.hub.redact))
+    if made.success:
+        _summary(made, run, lines)
+    else:
+        _explain(made, run, lines, why)
+    delivered = _deliver(made, run, line, lines)
+    return EXIT.get(made.status, 1) if delivered else 1
+
+
+def _deliver(made: Result, run: Run, line: Line, lines: Lines) -> bool:
+    """The result to stdout, where with --events - there are only lines of JSON; False when it is not to be had."""
+    key, only_lines = line.value("output"), line.value("events") == "-"
+    try:
+        value = outcome.shown_value(made, run, key) if made.success else None
+    except UsageError as error:  # the run is done, but what was asked for is not in it
+        told(lines.screen, error)
+        value = error
+    if line.json:
+        view = outcome.run_view(made, run, key)
+        if not made.success and run.hub.redact is not None:  # nobody works with these outputs: they are shown
+            view = run.hub.redact(view)
+        print_json(view, one_line=only_lines)
+    elif not isinstance(value, UsageError) and not only_lines:
+        print_value(value)
+    return not isinstance(value, UsageError)
+
+
+def _without_secrets(failure: Failure, redact: Callable[[dict[str, Any]], dict[str, Any]]) -> Failure:
+    return msgspec.convert(redact(msgspec.to_builtins(failure)), Failure)
+
+
+def print_value(value: Any) -> None:
+    """A value on stdout: text and bytes as they are, nothing for null, JSON for the rest."""
+    if isinstance(value, (str, bytes)):
+        result(value)
+    elif value is not None:
+        result(encode_json(portable(value), indent=2).decode())
+
+
+def _summary(made: Result, run: Run, lines: Lines) -> None:
+    opened = run.memory.opened
+    name = opened.workflow if opened else made.run_id
+    if not made.duration:
+        lines.say(f"✓ {name} is complete already: nothing was left to do · {made.run_id}")
+        return
+    count = outcome.executed(made)
+    parts = [f"{count} node{'s' * (count != 1)} in {lasted(made.duration * 1000)}"]
+    spent = outcome.cost(made)
+    if spent:
+        parts.append(f"${spent:.4f}")
+    lines.say(f"✓ {name} completed: {', '.join(parts)} · {made.run_id}")
+
+
+def _explain(made: Result, run: Run, lines: Lines, why: str) -> None:
+    if made.status == "paused":
+        _paused(made, lines)
+    elif made.status == "interrupted":
+        lines.say(f"⏸ Interrupted. What completed is kept.\n  next: pflow resume {made.run_id}", QUIET)
+    elif made.status == "cancelled":
+        reason = f": {why}" if why else ""
+        lines.say(f"✗ The run was cancelled{reason}\n{_next(made)}", QUIET)
+    else:
+        _failed(made, run, lines)
+
+
+def _failed(made: Result, run: Run, lines: Lines) -> None:
+    failure = made.error or Failure("failed", "the run failed")
+    place = outcome.place_of(failure, run.root.plan)
+    where = f"{place}: " if place is not None and place.file else ""
+    node = f"node '{node_name(failure.chain[-1])}' failed: " if failure.chain else ""
+    lines.say(f"error: {where}{node}{shortened(failure.message)}", QUIET)
+    if failure.hint:
+        lines.say(f"  hint: {shortened(failure.hint)}", QUIET)
+    for name in ("stderr", "stdout"):
+        said = str(failure.context.get(name) or "").rstrip().splitlines()
+        if len(said) > 1:  # one line is in the message
+            last = "\n".join(f"    {one_line(text)}" for text in said[-LAST:])
+            lines.say(f"  {name}{' ends' * (len(said) > LAST)}:\n{last}")
+    if failure.stack_trace:
+        lines.say(shortened(failure.stack_trace, 20_000), VERBOSE)
+    lines.say(_next(made), NORMAL)
+
+
+def _next(made: Result) -> str:
+    return f"  next: pflow resume {made.run_id}   (what completed is not repeated)\n        pflow trace {made.run_id}"
+
+
+def _paused(made: Result, lines: Lines) -> None:
+    """Who is waited for, and the command that answers."""
+    doubtful = dict(made.doubts)
+    for asked in made.waiting:
+        lines.say(_question(made, asked, asked.visit in doubtful), QUIET)
+        doubtful.pop(asked.visit, None)
+    for visit, attempt in doubtful.items():
+        lines.say(
+            f"⏸ Paused: node '{node_name(visit)}' was cut off in attempt {attempt}, and it may have taken effect.\n"
+            "  retry: run it again   skip: take it as done   fail: count it as failed",
+            QUIET,
+        )
+    if doubtful:
+        lines.say(f"  next: pflow resume {made.run_id} --on-doubt retry|skip|fail", QUIET)
+
+
+def _question(made: Result, asked: Asked, doubtful: bool) -> str:
+    node = asked.visit.rpartition("/")[2].rpartition("#")[0]
+    which = f" --node {node}" if len(made.waiting) > 1 else ""
+    doubt = " --on-doubt retry" if doubtful else ""
+    choices = "|".join(asked.choices) or "TEXT"
+    return (
+        f"⏸ Paused: node '{node_name(asked.visit)}' asks: {shortened(asked.question)}\n"
+        f"  next: pflow reply {made.run_id}{which}{doubt} {choices}"
+    )

