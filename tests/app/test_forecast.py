@@ -12,7 +12,7 @@ from tests.reuse.iterating import Iterating, act, pure
 
 def would(it: Iterating, **inputs: object) -> dict[str, tuple[str, str]]:
     options = app.Options(home=it.home, workspace=it.folder, types=it.types(), clock=it.clock)
-    _, found = caching.prospects(it.path, inputs, options)
+    _, found = caching.prospects(app.load(it.path), inputs, options)
     return {node: (one.would, one.reason) for node, one in found.items()}
 
 

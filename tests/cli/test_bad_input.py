@@ -100,7 +100,7 @@ def test_a_strict_binding_that_is_missing_fails_the_node(pflow: Pflow, here: Pat
         (["validate", "nowhere.yaml"], "there is no file", ""),
         (["."], ". is a folder", "name a workflow file"),
         (["valdate", "greeting.yaml"], "unexpected word", "key=value"),
-        (["valdate"], "no file 'valdate'", "did you mean `pflow validate`?"),
+        (["valdate"], "no saved workflow 'valdate'", "did you mean `pflow validate`?"),
         (["greeting.yaml/x"], "greeting.yaml/x cannot be read", ""),
     ],
 )

@@ -177,7 +177,7 @@ def test_each_attempt_that_fails_has_its_line(pflow: Pflow, here: Path) -> None:
         "✗ Node 'only' failed (attempt 1/3): try 1",
         "✗ Node 'only' failed (attempt 2/3): try 2",
     ]
-    assert pflow(file, "--output-format", "json").json["execution"]["steps"][0]["attempts"] == 3
+    assert pflow(file, "--no-cache", "--output-format", "json").json["execution"]["steps"][0]["attempts"] == 3
 
 
 @pytest.mark.usefixtures("local_nodes")
@@ -191,8 +191,8 @@ def test_logs_costs_and_events_of_any_shape(pflow: Pflow, here: Path) -> None:
     file = one_node(here, "t/says")
     said = pflow(file)
     assert said.code == 0 and "says: a warning" in said.err and "a detail" not in said.err and "$0.2500" in said.err
-    assert "says: a detail" in pflow(file, "-v").err
-    made = pflow(file, "--output-format", "json").json
+    assert "says: a detail" in pflow(file, "-v", "--no-cache").err
+    made = pflow(file, "--output-format", "json", "--no-cache").json
     assert made["total_cost_usd"] == 0.25 and made["execution"]["steps"][0]["cost_usd"] == 0.25
 
 

@@ -15,6 +15,7 @@ from pflow.app.forecast import Prospect, forecast
 from pflow.app.reuse import reuse_for
 from pflow.app.running import Options, opening, ready, registry_for
 from pflow.errors import UsageError, suggest
+from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.plan import Plan
 from pflow.reuse.by_iteration import ago
@@ -73,9 +74,8 @@ def clear_all(home: Path | None = None) -> int:
     return len(folders)
 
 
-def prospects(path: Path, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
+def prospects(workflow: Workflow, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
     """What running a workflow file now would do, with the reasons."""
-    workflow = load(path)
     made, given = ready(workflow, registry_for(workflow, options), inputs)
     opened = opening(workflow, made, given, options)
     reuse = reuse_for(made, opened, msgspec.structs.replace(options, iterate=True))
@@ -91,7 +91,7 @@ class Why(msgspec.Struct, frozen=True):
 
 def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> Why:
     """Compare a node as it is now with the last time it ran."""
-    made, found = prospects(path, inputs, options)
+    made, found = prospects(load(path), inputs, options)
     if node not in found:
         raise UsageError(f'there is no node "{node}"', suggest(node, made.nodes, "nodes"))
     store = Store(folder_of(path, options.home))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from pflow.app.forecast import Prospect
 from pflow.errors import ExpressionError
 from pflow.lang.expression import describe
 from pflow.model.value import portable
 from pflow.model.workflow import Effect, Policy
 from pflow.planning.plan import Plan, Planned, Values
 
-NO_CACHE = "nothing is cached"
+NO_CACHE = "each time"
 _WORST: tuple[Effect, ...] = ("impure", "quiet", "pure")
 
 
@@ -31,12 +33,23 @@ class Row(msgspec.Struct, frozen=True):
     within: str = ""  # the loop that repeats it
 
 
-def explain(plan: Plan, values: Values | None = None) -> list[Row]:
+def explain(plan: Plan, values: Values | None = None, prospects: Mapping[str, Prospect] | None = None) -> list[Row]:
     """A plan's nodes in the order in which a single worker would run them, bodies of loops after their loop.
 
     ``values`` are what the first nodes see: a guard that reads nothing else is decided.
     """
-    return _rows(plan, values or Values({}), "")
+    rows = _rows(plan, values or Values({}), "")
+    found = prospects or {}
+    return [_foretold(row, found[row.id]) if row.id in found and not row.within else row for row in rows]
+
+
+def _foretold(row: Row, prospect: Prospect) -> Row:
+    """A row with what the cache has to say."""
+    if prospect.would in ("skip", "look") or prospect.kind == "binding":
+        return row
+    reused = prospect.would == "reuse"
+    words = "would be reused" if reused else row.reason.partition(":")[0]
+    return msgspec.structs.replace(row, cached=reused, reason=f"{words}: {prospect.reason}")
 
 
 def _rows(plan: Plan, values: Values, within: str) -> list[Row]:

@@ -50,6 +50,11 @@ def find(name: str, home: Path | None = None) -> Path | None:
     return _paths(home).get(name)
 
 
+def names(home: Path | None = None) -> list[str]:
+    """The names of all saved workflows."""
+    return list(_paths(home))
+
+
 def get(name: str, home: Path | None = None) -> Path:
     """The file of a saved workflow, or ``UsageError`` with the nearest names."""
     found = find(name, home)

@@ -7,16 +7,19 @@ from typing import Any
 import msgspec
 
 from pflow import app
+from pflow.app import caching
 from pflow.app.explain import Row, explain
+from pflow.app.forecast import Prospect
 from pflow.app.running import ready
 from pflow.cli.complaints import described, print_json, problem_view
 from pflow.cli.inputs import gather
 from pflow.cli.screen import Screen, one_line, result
+from pflow.cli.which import workflow_for
 from pflow.cli.words import Line
 from pflow.dialects.detect import DIALECTS
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow
-from pflow.planning.inputs import start
+from pflow.planning.inputs import effective, start
 from pflow.planning.plan import Plan
 
 _GAP = "  "
@@ -35,7 +38,7 @@ def check_only(line: Line, workflow: Workflow, inputs: dict[str, Any]) -> int:
 
 
 def _valid(line: Line, workflow: Workflow, made: Plan) -> int:
-    warnings = list(getattr(made, "warnings", ()))
+    warnings = workflow.warnings
     for warning in warnings:
         Screen().say(described(warning))
     if line.json:
@@ -47,10 +50,16 @@ def _valid(line: Line, workflow: Workflow, made: Plan) -> int:
 
 def plan(line: Line) -> int:
     """``pflow plan FILE``."""
-    workflow = app.load(line.words[0])
+    workflow, is_file = workflow_for(line.words[0])
     inputs = gather(line, workflow, Screen())
-    made, given = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
-    rows = explain(made, start(workflow, given))
+    prospects: dict[str, Prospect] = {}
+    if is_file:
+        options = app.Options(rerun=tuple(line.options.get("rerun", ())))
+        made, prospects = caching.prospects(workflow, inputs, options)
+        given = effective(workflow, inputs)
+    else:
+        made, given = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
+    rows = explain(made, start(workflow, given), prospects)
     width = line.count("jobs") or workflow.width
     if line.json:
         nodes = [msgspec.to_builtins(row) for row in rows]

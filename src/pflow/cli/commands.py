@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pflow.cli.options import CACHE, MCP, PURITY, SAVED, SOMETIME
+from pflow.cli.options import MCP, SOMETIME
 
 ANY = 10_000  # words
 
@@ -48,6 +48,9 @@ _GO_ON = ("on-doubt", "input", *_SHOW)
 _LOOK = ("json", *_TALK)
 
 _RESULT = """\
+Running a file again reuses every node that did not change, and nothing before it did: `pflow plan FILE` says what
+would run and why, `pflow cache why FILE NODE` compares. A saved workflow or a pipeline is always run whole.
+
 The result goes to stdout, everything else to stderr. In text it is the workflow's declared output (all of them as
 one JSON object where it declares several), or, where it declares none, the main output of the last node that ran.
 With --output-format json it is one object: success, status, run_id, result (the first declared output, or as above),
@@ -85,8 +88,8 @@ _RUN_ID = "RUN is a run's id, the start of it, or the path of its folder; `pflow
 _COMMANDS = (
     Command(
         "run",
-        "pflow [run] FILE [key=value …] [options]",
-        "run a workflow file",
+        "pflow [run] FILE|NAME|PIPELINE [key=value …] [options]",
+        "run a workflow file, a saved workflow, or a pipeline of nodes",
         "pflow.cli.running:run",
         options=_RUN,
         words=(1, 1),
@@ -99,6 +102,9 @@ _COMMANDS = (
             ("pflow flow.yaml --output-format json | jq .outputs", "for programs"),
             ("pflow flow.yaml -p -o report > report.txt", "one output, and not a word more"),
             ("cat notes.txt | pflow summary.yaml", "input from a pipe"),
+            ("pflow flow.json --rerun fetch", "fetch again, and what depends on it"),
+            ("pflow 'fetch_url --url https://example.com >> summarize'", "a pipeline of nodes"),
+            ("pflow my-saved-workflow", "a saved one, by name"),
         ),
     ),
     Command(
@@ -116,7 +122,7 @@ _COMMANDS = (
         "pflow plan FILE [key=value …] [--json]",
         "show what would run, in which order and why; runs nothing",
         "pflow.cli.checking:plan",
-        options=("jobs", "input", "context", *_LOOK),
+        options=("jobs", "input", "context", "rerun", *_LOOK),
         words=(1, 1),
         inputs=True,
         notes="""\
@@ -228,13 +234,22 @@ time; an impure one may change the world, so it is never repeated without being 
     ),
     Command(
         "registry verify",
-        "pflow registry verify TYPE",
+        "pflow registry verify TYPE [--json]",
         "check a node type's promise to be safe",
+        "pflow.cli.registry:verify",
+        options=_LOOK,
         words=(1, 1),
-        later=PURITY,
+        notes="Runs it twice on its examples, watched: it must answer the same and touch nothing outside.",
+        examples=(("pflow registry verify text/word-count", ""),),
     ),
     Command(
-        "registry accept", "pflow registry accept TYPE", "take an impure node type as quiet", words=(1, 1), later=PURITY
+        "registry accept",
+        "pflow registry accept TYPE",
+        "take an impure node type as quiet: you have inspected it",
+        "pflow.cli.registry:accept",
+        options=_TALK,
+        words=(1, 1),
+        notes="It may then be retried and restarted without being asked about. An edit of its source ends that.",
     ),
     Command(
         "settings",
@@ -267,20 +282,61 @@ time; an impure one may change the world, so it is never repeated without being 
         "help", "pflow help [COMMAND]", "this page, or a command's own", "pflow.cli.pages:help_command", words=(0, 2)
     ),
     Command(
-        "cache",
-        "pflow cache status FILE | clear FILE | clear --all | why FILE NODE",
-        "look into the cache",
-        options=("all",),
-        words=(0, ANY),
-        later=CACHE,
+        "cache status",
+        "pflow cache status FILE [--json]",
+        "what is cached of a workflow file",
+        "pflow.cli.caching:status",
+        options=_LOOK,
+        words=(1, 1),
     ),
     Command(
-        "workflow",
-        "pflow workflow save FILE --name N | list | describe N | delete N",
-        "saved workflows",
-        options=("name",),
-        words=(0, ANY),
-        later=SAVED,
+        "cache clear",
+        "pflow cache clear FILE | --all",
+        "forget what is cached",
+        "pflow.cli.caching:clear",
+        options=("all", *_TALK),
+        words=(0, 1),
+    ),
+    Command(
+        "cache why",
+        "pflow cache why FILE NODE [key=value …] [--json]",
+        "why a node would run again, or not, field by field",
+        "pflow.cli.caching:why",
+        options=("input", "context", *_LOOK),
+        words=(2, 2),
+        inputs=True,
+    ),
+    Command(
+        "workflow save",
+        "pflow workflow save FILE --name N",
+        "save a workflow to run it by name",
+        "pflow.cli.library:save",
+        options=("name", "yes", *_TALK),
+        words=(1, 1),
+        notes="With --yes an existing one of that name is replaced.",
+    ),
+    Command(
+        "workflow list",
+        "pflow workflow list [--json]",
+        "list saved workflows",
+        "pflow.cli.library:list_saved",
+        options=_LOOK,
+    ),
+    Command(
+        "workflow describe",
+        "pflow workflow describe N [--json]",
+        "a saved workflow's inputs, outputs and nodes",
+        "pflow.cli.library:describe",
+        options=_LOOK,
+        words=(1, 1),
+    ),
+    Command(
+        "workflow delete",
+        "pflow workflow delete N",
+        "forget a saved workflow",
+        "pflow.cli.library:delete",
+        options=_TALK,
+        words=(1, 1),
     ),
     Command(
         "mcp", "pflow mcp add | list | remove | sync | serve", "MCP servers as node types", words=(0, ANY), later=MCP

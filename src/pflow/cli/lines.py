@@ -88,7 +88,9 @@ class Lines:
             one.attempt = one.limit = self.run.memory.next_attempt(data["visit"])
         if why := data.get("why"):
             level = VERBOSE if why in _UNREMARKABLE else NORMAL
-            self.say(f"ℹ Node '{one.name}' {_MISSES.get(why) or _again(data)}", level)
+            detail = str(data.get("reason", "")).partition(": ")[2]
+            known = f"{_MISSES[why]} ({one_line(detail)})" if why in _MISSES else _again(data)
+            self.say(f"ℹ Node '{one.name}' {known}", level)
         self.say(f"ℹ Node '{one.name}' started ({data['nodeType']})", VERBOSE)
 
     def _completed(self, data: dict[str, Any]) -> None:

@@ -6,12 +6,8 @@ is known by name and answered with a sentence.
 
 from __future__ import annotations
 
-CACHE = "caching comes in a later version of pflow"
 MODELS = "models come in a later version of pflow"
-SAVED = "saved workflows come in a later version of pflow"
 MCP = "MCP servers come in a later version of pflow"
-PURITY = "verifying node types comes in a later version of pflow"
-PIPELINES = "pipelines of nodes come in a later version of pflow"
 SOMETIME = "it comes in a later version of pflow"
 PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
 
@@ -62,17 +58,17 @@ _OPTIONS = (
     Option("yes", "answer yes-or-no questions with yes"),
     Option("verbose", "say more: starts, logs, tracebacks", short="v"),
     Option("quiet", "say nothing but errors", short="q"),
-    Option("use-cache", "reuse results of pure nodes", later=CACHE),
-    Option("reset-cache", "forget what is cached for this workflow", later=CACHE),
-    Option("no-cache", "reuse nothing", later=CACHE),
-    Option("rerun", "run this node even if it is cached", "NODE", repeats=True, later=CACHE),
+    Option("use-cache", "reuse results of pure nodes by their inputs, from any run"),
+    Option("reset-cache", "forget those results of this workflow first"),
+    Option("no-cache", "reuse nothing of earlier runs of this file, and keep nothing"),
+    Option("rerun", "run this node and what is below it, even if nothing changed", "NODE", repeats=True),
     Option("budget", "stop when so much was spent", "USD", later=MODELS),
     Option("model", "the model where the workflow names none", "M", later=MODELS),
     Option("json", "print JSON (for a run: the same as --output-format json)"),
     Option("all", "everything, not only the newest"),
     Option("at", "go on from this node (or its n-th visit) in a new run", "NODE[#n]"),
     Option("node", "the node that asked, where several do", "NODE"),
-    Option("name", "the name to save it under", "N", later=SAVED),
+    Option("name", "the name to save it under", "N"),
     Option("unset", "give the default back"),
     Option("help", "show this page", short="h"),
     Option("version", "print the version"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import Any
 
@@ -15,11 +16,14 @@ from pflow.errors import UsageError, suggest
 from pflow.lang.typed import typed
 from pflow.model.value import json_text
 from pflow.model.workflow import Effect, Node, Workflow
+from pflow.nodes import purity
+from pflow.nodes.purity import Standings, Verdict, examples_for
 from pflow.nodes.registry import Registry
 from pflow.nodes.spec import UNKNOWN, NodeType, Param
 
 _NOWHERE = Workflow("", "", ())
 _INPUT = ("given",)
+_BY_VISIT = "takes a step, so it is tried when it first runs"
 
 
 def known() -> Registry:
@@ -149,6 +153,36 @@ def run(line: Line) -> int:
         raise UsageError(f'{kind.name} has no param "{unknown[0]}"', suggest(unknown[0], kind.params, "params"))
     workflow = alone(kind, given)
     return Drive(line).complete(lambda options: app.run(workflow, given, **options))
+
+
+def verify(line: Line) -> int:
+    """``pflow registry verify TYPE``: exit code 1 for a promise that is not kept."""
+    kind, standings = known().get(line.words[0]), Standings()
+    if kind.trusted:
+        verdict = Verdict(kind.safe, "" if kind.safe else "it makes no such promise")
+    elif not kind.safe:
+        raise UsageError(f"{kind.name} makes no promise", "decorate it with @flow_safe, or inspect and accept it")
+    else:
+        examples = examples_for(kind)
+        verdict = asyncio.run(purity.verify(kind, examples)) if not kind.wants_step else Verdict(False, _BY_VISIT)
+        if not kind.wants_step:
+            standings.set(kind, "pure" if verdict.pure else "impure", verdict.reason)
+    if line.json:
+        print_json({"type": kind.name, "pure": verdict.pure, "reason": verdict.reason})
+    else:
+        good = f"✓ {kind.name} is pure: it answered the same twice, and touched nothing"
+        result(good if verdict.pure else f"✗ {kind.name} is not pure: it {verdict.reason}")
+    return 0 if verdict.pure else 1
+
+
+def accept(line: Line) -> int:
+    """``pflow registry accept TYPE``."""
+    kind = known().get(line.words[0])
+    if kind.trusted:
+        raise UsageError(f"{kind.name} is built in", "its effect is known, and cannot be changed")
+    Standings().set(kind, "accepted")
+    Screen().say(f"✓ {kind.name} is taken as quiet: it may be retried and restarted, until its source changes")
+    return 0
 
 
 def _kind_of(kind: NodeType, key: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from pflow import app
 from pflow.app.documents import kept_workflow
 from pflow.app.history import find, inspect, recall, records
+from pflow.cli.arrow import eaten
+from pflow.cli.complaints import described
 from pflow.cli.driving import Drive
 from pflow.cli.inputs import gather, pairs
 from pflow.cli.outcome import check_key
@@ -23,7 +25,7 @@ from pflow.storage import lease
 
 def run(line: Line) -> int:
     """``pflow FILE``, ``pflow run FILE``."""
-    workflow = workflow_for(line.words[0])
+    workflow, is_file = workflow_for(line.words[0])
     check_key(line.value("output"), workflow)
     drive = Drive(line)
     inputs = gather(line, workflow, drive.screen)
@@ -31,8 +33,18 @@ def run(line: Line) -> int:
         from pflow.cli.checking import check_only
 
         return check_only(line, workflow, inputs)
-    jobs = line.count("jobs")
-    return drive.complete(lambda options: app.run(workflow, inputs, jobs=jobs, **options))
+    for warning in workflow.warnings:
+        drive.lines.say(described(warning))
+    if warning_text := eaten():
+        drive.screen.say(warning_text)
+    chosen = {
+        "jobs": line.count("jobs"),
+        "iterate": is_file and not line.has("no-cache"),
+        "rerun": tuple(line.options.get("rerun", ())),
+        "use_cache": line.has("use-cache") and not line.has("no-cache"),
+        "reset_cache": line.has("reset-cache"),
+    }
+    return drive.complete(lambda options: app.run(workflow, inputs, **chosen, **options))
 
 
 def resume(line: Line) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pflow.cli.arrow import ARROW, joined
 from pflow.cli.commands import COMMANDS, EVERYWHERE, GROUPS, Command
-from pflow.cli.options import OPTIONS, PIPELINES, SHORT, Option
+from pflow.cli.options import OPTIONS, SHORT, Option
 
 if TYPE_CHECKING:
     from pflow.errors import UsageError
@@ -106,8 +107,8 @@ def _split(words: list[str]) -> tuple[list[str], dict[str, list[str]]]:
         if word == "--":
             rest += reversed(queue)
             break
-        if word == ">>":
-            raise wrong(PIPELINES, "put the nodes into a workflow file")
+        if ARROW in queue and not word.startswith("-") and word != "run":  # the first node of a pipeline
+            return [*rest, joined([word, *reversed(queue)])], options
         if word.startswith("--"):
             _long(word, queue, options)
         elif word.startswith("-") and len(word) > 1 and not _is_number(word):
@@ -178,8 +179,6 @@ def _is_input(word: str) -> bool:
 def _unknown(given: str, rest: list[str], command: Command | None = None) -> UsageError:
     from pflow.errors import nearest
 
-    if ">>" in rest:
-        return wrong(PIPELINES, "put the nodes into a workflow file")
     known = [f"--{name}" for name in (OPTIONS if command is None else (*command.options, *EVERYWHERE))]
     close = nearest(given, known) if len(given) > 2 else ""
     where = "pflow" if command is None else f"`pflow {command.name}`"

@@ -143,7 +143,10 @@ def endpoint(name: str, env: Mapping[str, str], on_retry: OnRetry | None = None)
     if name.startswith("openai:"):
         url, model = env.get("OPENAI_BASE_URL") or OPENAI, name.removeprefix("openai:")
         return _checked(url, model, "OPENAI_API_KEY", env, on_retry, name)
-    parts = urlsplit(name)
+    try:
+        parts = urlsplit(name)
+    except ValueError as error:
+        raise NodeError(f"the model's URL cannot be used: {error}", kind="validation") from None
     url = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
     named = parse_qs(parts.query).get("key", [""])[0]
     return _checked(url, parts.fragment, named or _key_name(parts.hostname or "", env), env, on_retry, name)

