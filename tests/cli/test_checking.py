@@ -72,3 +72,12 @@ def test_a_workflow_that_is_a_plan_in_json(pflow: Pflow, here: Path) -> None:
     (here / "w.json").write_text(json.dumps({"flow": {"name": "w"}, "nodes": [node], "edges": []}))
     assert pflow("plan", "w.json", "--json").json["nodes"][0]["params"] == {"value": {"k": [1, None]}}
     assert json.loads(pflow("w.json").out) == {"k": [1, None]}
+
+
+def test_a_node_pack_that_is_not_installed_is_a_warning(pflow: Pflow, here: Path) -> None:
+    (here / "packs.yaml").write_text(
+        "flow: {name: p, nodePacks: [core, nowhere]}\nnodes: [{id: a, type: echo, input: {text: x}}]\nedges: []\n"
+    )
+    said = pflow("packs.yaml")
+    assert said.out == "x\n" and 'node pack "nowhere" is not installed' in said.err and '"core"' not in said.err
+    assert [one["warning"] for one in pflow("validate", "packs.yaml", "--json").json["problems"]] == [True]

@@ -153,10 +153,10 @@ def test_an_answer_that_does_not_fit_is_sent_back_once() -> None:
 
 @pytest.mark.parametrize(("repairs", "asked"), [(0, 1), (2, 3)])
 def test_repairs_are_counted_and_what_was_used_is_not_lost(repairs: int, asked: int) -> None:
-    answers = ["no", "[]", '{"n": ']
+    answers = ["no", "[]", '{"n":']
     run = driven("llm", prompt="?", model=script(*answers), schema=SCHEMA, schema_repair=repairs)
     assert "does not fit the schema: it is no JSON" in failure(run).message
-    assert failure(run).details["response"] == answers[asked - 1] and len(calls()) == asked
+    assert failure(run).context["response"] == answers[asked - 1] and len(calls()) == asked
     assert ended(run).usage["model_calls"] == asked
 
 
@@ -174,7 +174,7 @@ def test_retries_of_the_transport_are_events(server: ChatServer) -> None:
 def test_a_failure_has_its_kind(server: ChatServer) -> None:
     server.turns = [refuses(429, Retry_After="0")]
     found = failure(driven("llm", prompt="?", model=server.model))
-    assert found.kind == "rate_limit" and found.details["status_code"] == 429
+    assert found.kind == "rate_limit" and found.context["status_code"] == 429
 
 
 def test_an_exhausted_budget_refuses_the_next_call() -> None:

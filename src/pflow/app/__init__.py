@@ -7,7 +7,7 @@ result = await resume(run_id)           goes on where a run stopped; a no-op whe
 
 from pflow.app.documents import load, parse
 from pflow.app.history import cancel, fork, inspect, reply
-from pflow.app.running import Options, Result, plan, registry_for, resume, run, run_sync
+from pflow.app.running import Options, Result, plan, registry_for, resume, run, run_sync, warnings
 
 __all__ = [
     "Options",
@@ -23,4 +23,5 @@ __all__ = [
     "resume",
     "run",
     "run_sync",
+    "warnings",
 ]

@@ -16,7 +16,7 @@ from pflow.app.documents import kept_workflow, load, parse
 from pflow.app.reuse import reuse_for
 from pflow.app.secrets import hidden, redactor, revealed
 from pflow.engines.local import Held
-from pflow.errors import Problem, UsageError, WorkflowError
+from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.kernel.clock import Clock
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
@@ -36,6 +36,7 @@ from pflow.storage.files import home as default_home
 from pflow.storage.journal import Memory
 from pflow.version import __version__
 
+BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there
 SESSIONS = Path(".dotrunner") / "sessions"
 IR = "ir"  # the dialect of a workflow that was made in Python
 DOCUMENT = "document:"  # the store's keys for documents that were loaded on the way
@@ -91,6 +92,17 @@ def registry_for(workflow: Workflow, options: Options) -> Registry:
     beside = Path(workflow.file).absolute().parent if workflow.file else cwd
     home = options.home or default_home()
     return Registry(options.types, local_folders(beside, cwd, home=home), standings=Standings(home))
+
+
+def warnings(workflow: Workflow, registry: Registry) -> list[Problem]:
+    """What is odd about a workflow, though it can be run."""
+    found = list(workflow.warnings)
+    for pack in workflow.packs:
+        if pack not in registry.packs and pack not in BUILT_IN:
+            text = f'the node pack "{pack}" is not installed here'
+            hint = "every type that the workflow uses was found all the same"
+            found.append(Problem(text, Place(workflow.file), hint, "pack", warning=True))
+    return found
 
 
 def started_where(opened: Opened, options: Options) -> Options:

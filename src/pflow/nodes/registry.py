@@ -45,10 +45,12 @@ class Registry:
         self._types: dict[str, dict[str, NodeType]] = {}  # normal name → version → type
         for target in types:
             self.add(target if isinstance(target, NodeType) else describe_type(target))
+        # Modules of installed packages are imported when a name is looked for that is not known yet.
+        offered = entry_points() if installed else []
+        self._waiting = [module for _, module in offered]
+        self.packs = {name for name, _ in offered} | {module.partition(".")[0] for _, module in offered}
         for folder in folders:
             self._add_folder(folder)
-        # Modules of installed packages are imported when a name is looked for that is not known yet.
-        self._waiting = entry_points() if installed else []
 
     def add(self, kind: NodeType) -> None:
         """Add a type; one of the same name and version that was added earlier stays."""
@@ -101,6 +103,7 @@ class Registry:
     def _add_folder(self, folder: Path) -> None:
         for path in sorted(folder.glob("*.py")):
             if not path.name.startswith("_"):
+                self.packs.add(path.stem)
                 self._add_module(load_file(path), False, str(path))
 
     def _add_module(self, module: ModuleType, trusted: bool, origin: str) -> None:
@@ -151,13 +154,13 @@ def _line_in(error: BaseException, file: str) -> int:
     return line
 
 
-def entry_points() -> list[str]:
-    """Modules that installed packages offer as node types.
+def entry_points() -> list[tuple[str, str]]:
+    """Modules that installed packages offer as node types, each with the name that it is offered under.
 
     Read from the packages' metadata files directly: importing ``importlib.metadata`` takes longer than a small run.
     """
-    found = [module for folder in sys.path for module in _declared_in(folder or ".")]
-    return sorted(dict.fromkeys(found), key=_rank)  # nobody shadows a built-in
+    found = [offer for folder in sys.path for offer in _declared_in(folder or ".")]
+    return sorted(dict.fromkeys(found), key=lambda offer: _rank(offer[1]))  # nobody shadows a built-in
 
 
 def _rank(module: str) -> tuple[bool, int, str]:
@@ -167,7 +170,7 @@ def _rank(module: str) -> tuple[bool, int, str]:
     return (not module.startswith(_OWN), common.index(name) if name in common else len(common), module)
 
 
-def _declared_in(folder: str) -> Iterator[str]:
+def _declared_in(folder: str) -> Iterator[tuple[str, str]]:
     try:
         entries = sorted(os.listdir(folder))  # noqa: PTH208 - a fifth of what Path.iterdir costs, at every start
     except OSError:
@@ -181,11 +184,12 @@ def _declared_in(folder: str) -> Iterator[str]:
             yield from _modules(text)
 
 
-def _modules(text: str) -> Iterator[str]:
+def _modules(text: str) -> Iterator[tuple[str, str]]:
     section = ""
     for line in text.splitlines():
         line = line.strip()
         if line.startswith("["):
             section = line.strip("[]").strip()
         elif section == GROUP and "=" in line:
-            yield line.partition("=")[2].partition("[")[0].partition(":")[0].strip()
+            name, _, target = line.partition("=")
+            yield name.strip(), target.partition("[")[0].partition(":")[0].strip()
