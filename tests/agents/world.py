@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pflow.model.event import Envelope
 from pflow.model.run import Failure, Outcome
@@ -25,7 +25,9 @@ VISIT = f"{NODE}#1"
 
 
 class Asking(Driven):
-    """A run whose nodes may run workflows that were made in memory."""
+    """A run whose nodes may run workflows that were made in memory, or are known as documents."""
+
+    documents: ClassVar[dict[str, Workflow]] = {}
 
     def _load(self, ref: Any, parent: Workflow, inputs: dict[str, Any]) -> Any:
         if not isinstance(ref, Workflow):
@@ -33,7 +35,9 @@ class Asking(Driven):
         given = effective(ref, inputs)
         return build(ref, Registry(self.types), given), Values(given)
 
-    documents: dict[str, Workflow] = {}
+    def again(self, count: int | None = None, **guide: Any) -> Asking:
+        records = self.log.records if count is None else self.log.records[:count]
+        return Asking(self.flow, self.types, self.inputs, records, **(self.guide | guide))
 
     def until(self, seen: Callable[[Envelope], bool], then: Callable[[], None]) -> Asking:
         """Drive, and do something when an event is seen."""
@@ -60,7 +64,8 @@ class Asking(Driven):
 
 def flow(*nodes: Node, **rest: Any) -> Workflow:
     """A workflow as DotRunner has them: templates in braces, outputs known by their own names."""
-    return Workflow("test", "dotrunner", nodes, **({"syntax": "brace", "flat": True} | rest))
+    as_dotrunner: dict[str, Any] = {"syntax": "brace", "flat": True}
+    return Workflow("test", "dotrunner", nodes, **(as_dotrunner | rest))
 
 
 def asking(

@@ -92,7 +92,7 @@ def test_no_cache_and_rerun(pflow: Pflow, here: Path, flow: str) -> None:
     pflow(flow)
     assert "cached" not in pflow(flow, "--no-cache").err
     said = pflow(flow, "--rerun", "process").err
-    assert said.count("cached") == 1 and "'fetch-data' completed (cached" in said
+    assert said.count("(cached") == 1 and "'fetch-data' completed (cached" in said
     assert pflow(flow, "--rerun", "nowhere").code == 2
 
 

@@ -148,3 +148,23 @@ def test_ctrl_c_takes_the_view_away(here: Path, busy: str) -> None:
     code, _, seen = terminal.end()
     assert code == 130 and seen.rstrip().endswith(seen.rstrip().rpartition("pflow resume ")[2])
     assert seen.rindex("\x1b[?25h") < seen.rindex("Interrupted")
+
+
+def test_what_may_change_the_world_is_shown_and_confirmed_once(here: Path, busy: str) -> None:
+    (here / "enough").touch()
+    terminal = Terminal(here, busy, known=False)
+    terminal.see("long_one  t/busy")
+    terminal.see("run it? [Y/n]")
+    terminal.type("n\n")
+    code, out, seen = terminal.end()
+    assert (code, out) == (130, "") and "nothing was run" in seen
+    terminal = Terminal(here, busy, known=False)
+    terminal.see("run it? [Y/n]")
+    terminal.type("\n")
+    assert terminal.end()[0] == 0
+    code, _, seen = Terminal(here, busy, known=False).end()
+    assert code == 0 and "run it?" not in seen
+
+
+def test_what_is_harmless_is_simply_run(here: Path, greeting: str) -> None:
+    assert "run it?" not in Terminal(here, greeting, known=False).end()[2]

@@ -99,7 +99,7 @@ def test_bad_values_are_refused_before_anything_runs(pflow: Pflow, greeting: str
 @pytest.mark.parametrize(
     "words",
     [
-        ["greeting.yaml", "--budget", "1"], ["greeting.yaml", "--model", "m"], ["mcp", "add", "--transport", "x"],
+        ["mcp", "add", "--transport", "x"],
         ["instructions"], ["ui"], ["in plain words"],
     ],
 )  # fmt: skip

@@ -73,7 +73,7 @@ def test_means_reach_every_task_that_is_started_inside() -> None:
 
 def test_a_guess_counts_the_texts_and_all_tokens_that_are_allowed() -> None:
     usage = expected(question("x" * 350, max_tokens=50))
-    assert (usage.input_tokens, usage.output_tokens) == (100, 50)
+    assert (usage.input_tokens, usage.output_tokens) == (101, 50)
 
 
 @pytest.mark.parametrize(("amount", "text"), [(0.0, "$0.00"), (1.5, "$1.50"), (0.00123, "$0.0012"), (12.0, "$12.00")])

@@ -97,6 +97,13 @@ def test_a_process_that_used_it_ends_by_itself() -> None:
     assert (done.stdout, done.stderr) == ("None\n", "")
 
 
+@pytest.mark.usefixtures("real")
+def test_the_demonstration_runs() -> None:
+    demo = Path(__file__).parents[2] / "examples" / "llm" / "demo.py"
+    done = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True, check=True)
+    assert "1 calls of a model" in done.stdout and "0 calls of a model, 0 tokens in, 0 out, $0.00" in done.stdout
+
+
 def test_a_path_that_is_no_model_is_refused() -> None:
     with pytest.raises(NodeError, match="cannot be read"):
         find("local:none.gguf")

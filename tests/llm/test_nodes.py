@@ -182,7 +182,9 @@ def test_an_exhausted_budget_refuses_the_next_call() -> None:
     name = script(paid, paid)
     with using(Means(budget=Budget(0.5))):
         assert ended(driven("llm", prompt="one", model=name)).outputs["response"] == "hi"
-        found = failure(driven("llm", prompt="two", model=name))
+        paused = driven("llm", prompt="two", model=name)
+    assert paused.run.status == "paused"
+    (found,) = paused.run.desk.held.values()
     assert found.kind == "budget" and "$0.50 is spent" in found.message and len(calls()) == 1
 
 

@@ -93,6 +93,12 @@ def test_a_server_that_does_not_stream_is_understood(server: ChatServer) -> None
     assert asked.pieces == ["hi"] and asked.reply.usage == Usage("small", 7, 3)
 
 
+def test_a_server_that_cannot_count_is_asked_without(server: ChatServer) -> None:
+    server.turns = [refuses(422, "stream_options: extra inputs are not permitted"), streams(chunk("hi", "stop"))]
+    asked = Asked(server.model)
+    assert asked.reply.text == "hi" and "stream_options" not in server.bodies[1]
+
+
 def test_a_stream_without_its_last_mark_is_whole_when_it_says_why_it_ended(server: ChatServer) -> None:
     server.turns = [streams(chunk("hi"), chunk(finish="length"), done=False)]
     assert Asked(server.model).reply.finish == "length"
@@ -348,3 +354,4 @@ def test_a_price_is_known_by_provider_or_not_at_all(server: ChatServer) -> None:
     assert known is not None and 0 < known < 0.1
     assert find(server.model).price(usage) is None
     assert find("openai:gpt-4o-mini").price(Usage(input_tokens=1000)) is not None  # by the name it is asked by
+    assert find("openai:gpt-4o-mini").price(Usage("gpt-4o-mini")) is None  # nobody counted

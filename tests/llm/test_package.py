@@ -17,6 +17,7 @@ llm = pytest.importorskip("llm")
 from llm.plugins import pm  # noqa: E402
 
 from pflow.errors import NodeError  # noqa: E402
+from pflow.llm.answer import LARGEST  # noqa: E402
 from pflow.llm.errors import ModelError  # noqa: E402
 from pflow.llm.find import find  # noqa: E402
 from pflow.llm.interface import Attachment, Message, Request, Tool, ToolCall, Usage  # noqa: E402
@@ -151,6 +152,11 @@ def test_its_own_client_speaks_to_a_server(server: ChatServer, tmp_path: Path) -
     server.turns = [refuses(401, "who are you?")]
     assert failed(Asked("m")).kind == "auth"
     gc.collect()
+
+
+@pytest.mark.parametrize("name", ["parrot", "swift-parrot"])
+def test_an_answer_without_an_end_is_refused(name: str) -> None:
+    assert "over 10,000,000 characters" in failed(Asked(name, question("x" * (LARGEST + 1)))).message
 
 
 # ── names ──

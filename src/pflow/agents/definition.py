@@ -70,7 +70,8 @@ def load(path: Path) -> Definition:
 def parse(text: str, path: Path) -> Definition:
     """The agent that a text describes."""
     entries, body = read(text, str(path))
-    return _Fields(entries, str(path), ".claude" in path.parts).definition(path.stem, body)
+    foreign = path.parent.parent.name == ".claude"
+    return _Fields(entries, str(path), foreign).definition(path.stem, body)
 
 
 class _Fields:

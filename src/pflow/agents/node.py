@@ -5,11 +5,38 @@ Looking any type up may import this module, so it imports what only a run needs 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pflow.nodes import StepContext, node
 
 WIDTH = 8  # tasks of one node that are under way at once
+
+
+def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) -> dict[str, str]:
+    """What an answer goes by beside the params: the agent's definition, the prompt's file, or the default model."""
+    from pflow.errors import PflowError
+    from pflow.model.value import digest
+    from pflow.nodes.models import run_means
+    from pflow.storage.files import home
+
+    made: dict[str, str] = {}
+    name, file = params.get("agent"), params.get("prompt_file")
+    if isinstance(name, str) and name:
+        from pflow.agents.find import find
+
+        try:
+            found = find(name, workspace, folder, home())
+        except PflowError:
+            return {"agent": "unknown"}
+        path = getattr(found, "path", None)
+        made["agent"] = digest(Path(path).read_text(encoding="utf-8", errors="replace")) if path else name
+    elif not params.get("model"):
+        made["model"] = run_means().default
+    if isinstance(file, str) and (found_file := (folder or workspace) / file).is_file():
+        made["prompt_file"] = digest(found_file.read_bytes())
+    return made
 
 
 @node(
@@ -20,6 +47,7 @@ WIDTH = 8  # tasks of one node that are under way at once
     names=("claude.agent",),
     aliases={"promptFile": "prompt_file", "agent_mode": "mode"},
     volatile=True,
+    depends=_depends,
     examples=[
         {"prompt": "Is the earth flat?", "outputs": ["verdict"]},
         {"agent": "reviewer", "mode": "REVIEW", "prompt": "Review src/", "outputs": ["approved", "issues"]},

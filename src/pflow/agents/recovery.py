@@ -25,13 +25,7 @@ def suggestions_for(failure: Failure, node_id: str = "", timeout: float | None =
     if not made and by_kind:
         made = by_kind(context)
     hint = [failure.hint] if failure.hint and not made else []
-    return tuple(dict.fromkeys([*made, *hint, *_after(failure)]))
-
-
-def _after(failure: Failure) -> list[str]:
-    if failure.kind in ("cancelled", "doubt"):
-        return ["look at what it did, then resume the run: pflow resume RUN"]
-    return ["once that is corrected, go on from here: pflow resume RUN"]
+    return tuple(dict.fromkeys([*made, *hint]))
 
 
 def _by_hand(context: Context) -> list[str]:
@@ -146,6 +140,10 @@ def _auth(context: Context) -> list[str]:
     return ["set the key of the model's provider: pflow settings env NAME VALUE"]
 
 
+def _doubt(context: Context) -> list[str]:
+    return [f"look whether {context['node']} did its work, then decide: pflow resume RUN --on-doubt retry|skip"]
+
+
 def _refused(context: Context) -> list[str]:
     return [f"put the prompt of {context['node']} differently", "ask another model"]
 
@@ -171,4 +169,5 @@ _BY_KIND: dict[str, Callable[[Context], list[str]]] = {
     "rate_limit": _rate_limit,
     "auth": _auth,
     "refused": _refused,
+    "doubt": _doubt,
 }

@@ -92,6 +92,9 @@ class _Reader:
         """A task; ``own`` is what it says itself, where it is more than a name."""
         label = _label(own) if own else to_text(value).strip()
         value = label if own else value
+        if not isinstance(own.get("inputs") or {}, dict):
+            said = f'the inputs of the task "{label}" are {type_name(own["inputs"])}, not a mapping'
+            raise NodeError(said, "inputs: {name: value}", "validation")
         if own.get("workflow"):
             return Task(label, value, "workflow", {"workflow_ref": own["workflow"], "inputs": own.get("inputs") or {}})
         params = dict(self._common.params)

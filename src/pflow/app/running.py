@@ -23,6 +23,7 @@ from pflow.kernel.feed import Hub
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.kernel.scope import declared_outputs
+from pflow.llm.budget import Budget, Means, using
 from pflow.model.event import Envelope
 from pflow.model.run import Asked, Decision, Failure, Opened, Outcome, RunStatus, Stored
 from pflow.model.workflow import Workflow
@@ -62,6 +63,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     rerun: tuple[str, ...] = ()  # nodes to execute all the same, with what is below them
     use_cache: bool = False  # reuse outcomes of pure nodes by their inputs
     reset_cache: bool = False  # drop this workflow's outcomes of that kind first
+    model: str = ""  # the model that is asked where a workflow names none
+    budget: float | None = None  # USD that calls of models may cost; the run pauses before it is passed
     secrets: Mapping[str, Any] = {}  # inputs among which a resumed run finds the secret ones
 
 
@@ -79,6 +82,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     nodes_total: int = 0
     waiting: tuple[Asked, ...] = ()
     doubts: tuple[tuple[str, int], ...] = ()
+    held: dict[str, Failure] = {}  # visits that go on when the run is resumed with more
 
     @property
     def success(self) -> bool:
@@ -221,12 +225,21 @@ class Session:
         if self._options.started is not None:
             self._options.started(self.run)
         try:
-            await drive()
+            with using(self._means()):
+                await drive()
         finally:
             self.run.reuse.close(self.run.status == "completed")
             if self._unsubscribe is not None:
                 self._unsubscribe()
         return self.result(time.perf_counter() - began)
+
+    def _means(self) -> Means:
+        """What calls of models are made with; what the run has spent already counts."""
+        own = settings.load(self._options.home)
+        spent = total_usage(self.run.memory.ended.values()).get("cost_usd", 0.0)
+        limit = self._options.budget
+        budget = Budget(limit, spent) if limit is not None else None
+        return Means(self._options.model or own.model.default, own.env, budget)
 
     def result(self, duration: float = 0.0) -> Result:
         """How the run stands."""
@@ -243,7 +256,8 @@ class Session:
             duration=duration,
             nodes_total=len(run.root.plan.graph.ids),
             waiting=tuple(memory.asked.values()),
-            doubts=tuple(memory.begun.items()) if run.status == "paused" else (),
+            held=dict(run.desk.held),
+            doubts=tuple({**memory.begun, **run.desk.doubts}.items()) if run.status == "paused" else (),
         )
 
     def _load(self, ref: Any, parent: Workflow, inputs: dict[str, Any]) -> tuple[Plan, Values]:

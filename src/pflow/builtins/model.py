@@ -5,6 +5,7 @@ Looking any type up may import this module, so it imports what only a call needs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,13 @@ LARGEST = 20_000_000  # bytes of an attachment
 _KEPT = 2000  # characters of an answer that are shown with a failure
 
 
+def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) -> dict[str, str]:
+    """The default model, where none is named."""
+    from pflow.nodes.models import run_means
+
+    return {} if params.get("model") else {"model": run_means().default}
+
+
 @node(
     "llm",
     version="1",
@@ -24,6 +32,7 @@ _KEPT = 2000  # characters of an answer that are shown with a failure
     main_in="prompt",
     main_out="response",
     outputs=("response", "llm_usage"),
+    depends=_depends,
     examples=[
         {"prompt": "Name three rivers.", "model": "local"},
         {

@@ -44,7 +44,7 @@ _RUN = (
     "jobs", "input", "context", *_SHOW, "validate-only", "on-doubt",
     "use-cache", "reset-cache", "no-cache", "rerun", "budget", "model",
 )  # fmt: skip
-_GO_ON = ("on-doubt", "input", *_SHOW)
+_GO_ON = ("on-doubt", "input", "budget", "model", *_SHOW)
 _LOOK = ("json", *_TALK)
 
 _RESULT = """\

@@ -38,7 +38,7 @@ class Drive:
         self.screen = Screen()
         self.lines = _lines(self.screen, line.level)
         self.run: Run | None = None
-        self._timeout = line.seconds("timeout")
+        self._timeout = line.number("timeout")
         self._events: Events | None = None
         self._hits = 0
         self._why = ""  # why the run was cancelled here

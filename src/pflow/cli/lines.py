@@ -96,7 +96,9 @@ class Lines:
     def _completed(self, data: dict[str, Any]) -> None:
         self._end(data)
         took = lasted(data.get("durationMs", 0))
-        self.say(f"✓ Node '{_name(data)}' completed ({'cached, ' if data.get('cached') else ''}{took})")
+        age = str(data.get("reason", "")).removeprefix("cached ") if data.get("cached") else ""
+        old = f" · from {age}" if age.endswith(("min ago", "h ago", "d ago")) else ""  # the world may have moved on
+        self.say(f"✓ Node '{_name(data)}' completed ({'cached, ' if data.get('cached') else ''}{took}){old}")
 
     def _skipped(self, data: dict[str, Any]) -> None:
         self._end(data)

@@ -6,7 +6,6 @@ is known by name and answered with a sentence.
 
 from __future__ import annotations
 
-MODELS = "models come in a later version of pflow"
 MCP = "MCP servers come in a later version of pflow"
 SOMETIME = "it comes in a later version of pflow"
 PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
@@ -62,8 +61,8 @@ _OPTIONS = (
     Option("reset-cache", "forget those results of this workflow first"),
     Option("no-cache", "reuse nothing of earlier runs of this file, and keep nothing"),
     Option("rerun", "run this node and what is below it, even if nothing changed", "NODE", repeats=True),
-    Option("budget", "stop when so much was spent", "USD", later=MODELS),
-    Option("model", "the model where the workflow names none", "M", later=MODELS),
+    Option("budget", "pause before calls of models cost more than this", "USD"),
+    Option("model", "the model that is asked where the workflow names none", "M"),
     Option("json", "print JSON (for a run: the same as --output-format json)"),
     Option("all", "everything, not only the newest"),
     Option("at", "go on from this node (or its n-th visit) in a new run", "NODE[#n]"),

@@ -31,6 +31,7 @@ def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
         "duration_ms": round(result.duration * 1000, 3),
         "total_cost_usd": cost(result),
         "nodes_executed": executed(result),
+        "saved": saved(result),
         "execution": {"nodes_total": result.nodes_total, "steps": steps},
         "errors": errors(result, run.root.plan) + missing,
         "trace": str(result.path / "trace.jsonl") if result.path is not None else None,
@@ -58,6 +59,12 @@ def executed(result: Result) -> int:
     """How many of the workflow's own nodes did something."""
     return sum("/" not in visit and one.attempts > 0 and not one.reused and one.status != "skipped"
                for visit, one in result.visits.items())  # fmt: skip
+
+
+def saved(result: Result) -> dict[str, float]:
+    """The time and the money that reuse saved."""
+    reused = [one.saved for one in result.visits.values() if one.reused]
+    return {"ms": round(sum(one.get("ms", 0.0) for one in reused), 3), "cost_usd": sum(map(cost_of, reused))}
 
 
 def cost(result: Result) -> float:

@@ -57,8 +57,9 @@ class Person:
     async def decide(self, visit: str, attempt: int) -> Decision | None:
         """What to do about a node that may have taken effect, or None for "not now"."""
         with self._lines.paused():
+            when = f"in attempt {attempt}" if attempt else "in an earlier run"
             self._lines.screen.say(
-                f"\nNode '{node_name(visit)}' was cut off in attempt {attempt}, and it may have taken effect.\n"
+                f"\nNode '{node_name(visit)}' was cut off {when}, and it may have taken effect.\n"
                 "  retry: run it again   skip: take it as done   fail: count it as failed"
             )
             while True:

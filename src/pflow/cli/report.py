@@ -76,6 +76,11 @@ def _summary(made: Result, run: Run, lines: Lines) -> None:
     spent = outcome.cost(made)
     if spent:
         parts.append(f"${spent:.4f}")
+    kept = sum("/" not in visit and one.reused for visit, one in made.visits.items())
+    if kept:
+        saved = outcome.saved(made)
+        money = f" and ${saved['cost_usd']:.4f}" if saved["cost_usd"] else ""
+        parts.append(f"{kept} cached, which saved {lasted(saved['ms'])}{money}")
     lines.say(f"✓ {name} completed: {', '.join(parts)} · {made.run_id}")
 
 
@@ -115,13 +120,17 @@ def _next(made: Result) -> str:
 
 def _paused(made: Result, lines: Lines) -> None:
     """Who is waited for, and the command that answers."""
-    doubtful = dict(made.doubts)
+    for visit, failure in made.held.items():
+        lines.say(f"⏸ Paused: node '{node_name(visit)}' is held: {shortened(failure.message)}", QUIET)
+        lines.say(f"  next: pflow resume {made.run_id} --budget USD", QUIET)
+    doubtful = {visit: attempt for visit, attempt in made.doubts if visit not in made.held}
     for asked in made.waiting:
         lines.say(_question(made, asked, asked.visit in doubtful), QUIET)
         doubtful.pop(asked.visit, None)
     for visit, attempt in doubtful.items():
+        when = f"in attempt {attempt}" if attempt else "in an earlier run"
         lines.say(
-            f"⏸ Paused: node '{node_name(visit)}' was cut off in attempt {attempt}, and it may have taken effect.\n"
+            f"⏸ Paused: node '{node_name(visit)}' was cut off {when}, and it may have taken effect.\n"
             "  retry: run it again   skip: take it as done   fail: count it as failed",
             QUIET,
         )

@@ -8,6 +8,7 @@ from typing import Any
 from pflow import app
 from pflow.app.documents import kept_workflow
 from pflow.app.history import find, inspect, recall, records
+from pflow.cli import consent
 from pflow.cli.arrow import eaten
 from pflow.cli.complaints import described
 from pflow.cli.driving import Drive
@@ -38,12 +39,16 @@ def run(line: Line) -> int:
             drive.lines.say(described(warning))
     if warning_text := eaten():
         drive.screen.say(warning_text)
+    if not consent.given(line, workflow, lambda: app.plan(workflow), drive.screen):
+        drive.screen.say("nothing was run")
+        return 130
     chosen = {
         "jobs": line.count("jobs"),
         "iterate": is_file and not line.has("no-cache"),
         "rerun": tuple(line.options.get("rerun", ())),
         "use_cache": line.has("use-cache") and not line.has("no-cache"),
         "reset_cache": line.has("reset-cache"),
+        **means(line),
     }
     return drive.complete(lambda options: app.run(workflow, inputs, **chosen, **options))
 
@@ -62,7 +67,13 @@ def go_on(line: Line, folder: Path) -> int:
         folder = find(forked).path
         drive.lines.say(f"ℹ Goes on from '{at}' as run {forked}")
     secrets = _secrets(line, folder)
-    return drive.complete(lambda options: app.resume(folder, secrets=secrets, **options), lambda: inspect(folder))
+    chosen = {"secrets": secrets, **means(line)}
+    return drive.complete(lambda options: app.resume(folder, **chosen, **options), lambda: inspect(folder))
+
+
+def means(line: Line) -> dict[str, Any]:
+    """What is said about models."""
+    return {"model": line.value("model") or "", "budget": line.number("budget")}
 
 
 def _secrets(line: Line, folder: Path) -> dict[str, Any]:

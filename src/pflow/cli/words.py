@@ -40,8 +40,8 @@ class Line:
             raise wrong(f"--{name} takes a whole number from 1, not {text!r}")
         return int(text)
 
-    def seconds(self, name: str) -> float | None:
-        """The seconds that an option was given."""
+    def number(self, name: str) -> float | None:
+        """The number above 0 that an option was given."""
         text = self.value(name)
         if text is None:
             return None
@@ -50,7 +50,7 @@ class Line:
         except ValueError:
             number = -1.0
         if not 0 < number < 1e9:
-            raise wrong(f"--{name} takes a number of seconds, not {text!r}", "for example 90, or 0.5")
+            raise wrong(f"--{name} takes a number above 0, not {text!r}", "for example 90, or 0.5")
         return number
 
     @property

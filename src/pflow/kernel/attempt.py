@@ -22,7 +22,7 @@ from pflow.nodes.worker import call_in_process
 
 _HERE = str(Path(__file__).parent)
 GRACE = 5.0  # seconds that cancelled node code gets to clean up before it is abandoned
-_UNCHANGING = frozenset({"binding", "validation", "routing", "purity"})  # another try cannot help
+_UNCHANGING = frozenset({"binding", "validation", "routing", "purity", "budget"})  # another try cannot help
 
 
 async def attempt(
@@ -155,7 +155,7 @@ class Failed(Exception):
 def delay_before(policy: Policy, failure: Failure, tried: int) -> float | None:
     """Seconds to wait before the next attempt, or None when this was the last; ``tried`` counts from 1."""
     rule: Retry = policy.by_kind.get(failure.kind, policy.retry)
-    if tried >= rule.attempts or failure.kind in _UNCHANGING:
+    if tried >= rule.attempts or failure.kind in _UNCHANGING or failure.context.get("reason") == "unknown":
         return None
     if rule.backoff == "constant":
         return rule.delay

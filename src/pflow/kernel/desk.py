@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pflow.kernel import telling
 from pflow.kernel.memory import AskKey
 from pflow.kernel.scope import Ready
-from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied
+from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
 from pflow.model.workflow import Workflow
 from pflow.nodes.step import StepContext
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 USER = "user"  # the port of questions to a person
 DOUBT = "doubt"
+HELD = "held"
 _LOOK = 0.2  # seconds between looks into the inbox
 
 
@@ -65,6 +66,8 @@ class Desk:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._waits: dict[AskKey, asyncio.Future[Any]] = {}
+        self.doubts: dict[str, int] = {}  # visits that wait for a decision → the attempt that was cut off
+        self.held: dict[str, Failure] = {}  # visits that wait for the run to be resumed with more
         self._asking = 0  # people who are being asked right now
         self._one_at_a_time = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -114,12 +117,23 @@ class Desk:
             decision = run.guide.on_doubt
             if decision is None:
                 telling.doubt(run, visit, attempt)
+                self.doubts[visit] = attempt
                 decide = run.guide.decide
                 ask = None if decide is None else lambda: self._decide(decide, visit, attempt)
                 decision = await self._wait((visit, DOUBT, attempt), ask)
             assert decision is not None
+            self.doubts.pop(visit, None)
             run.note(Doubt(run.clock.now(), visit, attempt, decision))
         return _settled(run.memory.decided[visit], ready, attempt)
+
+    async def hold(self, ready: Ready, failure: Failure) -> None:
+        """Hold a visit that cannot go on now, until the run is resumed with more."""
+        run, visit = self._run, ready.visit.id
+        run.note(Tried(run.clock.now(), visit, ready.attempt, failure))
+        ready.attempt += 1
+        ready.begun = False
+        self.held[visit] = failure
+        await self._wait((visit, HELD, ready.attempt), None)
 
     async def _decide(self, decide: Callable[[str, int], Awaitable[Decision | None]], visit: str, attempt: int) -> None:
         decision = await decide(visit, attempt)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel import reusing, trial
 from pflow.kernel.attempt import attempt, delay_before
@@ -32,7 +34,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
             params = planned.type.convert(params)
     except (BindingError, ExpressionError, UsageError) as error:
         failure = Failure("binding", error.message, error.hint, type(error).__name__)
-        return Outcome("failed", failure=failure, attempts=0)
+        return Outcome("failed", failure=advised(failure, visit.node, None), attempts=0)
     ready = Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
     if run.reuse.active:
         upstream = scope.upstream(planned)
@@ -77,10 +79,21 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
             return Outcome("completed", *made, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
         if kind.on_trial:
             trial.failed(run, scope, ready, made)
+        if made.kind == "budget":
+            await run.desk.hold(ready, made)  # nothing was done: it goes on when there is more to spend
+            continue
         delay = delay_before(policy, made, ready.attempt - first)
         if delay is None:
-            return Outcome("failed", failure=made, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
+            failure = advised(made, visit.node, policy.timeout)
+            return Outcome("failed", failure=failure, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
         await run.try_again(scope, ready, made, delay)
+
+
+def advised(failure: Failure, node: str, timeout: float | None) -> Failure:
+    """A failure with what may be done about it."""
+    from pflow.agents.recovery import suggestions_for
+
+    return msgspec.structs.replace(failure, suggestions=suggestions_for(failure, node, timeout))
 
 
 def _ms(started: float) -> float:

@@ -18,7 +18,7 @@ def typed(text: str, kind: str = "any") -> Any:
         return _whole(text)
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
 
 

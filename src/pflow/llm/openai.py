@@ -60,6 +60,12 @@ class OpenAI:
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The answer; cancelling closes the connection."""
         body = body_of(self.model, request, hosted=self.url == OPENAI)
+        try:
+            return await patiently(lambda: self._once(body, on_text), self._on_retry)
+        except ModelError as error:
+            if error.details.get("status_code") not in (400, 422) or "stream_options" not in error.message:
+                raise
+        del body["stream_options"]  # a server that does not know how to count tokens
         return await patiently(lambda: self._once(body, on_text), self._on_retry)
 
     async def _once(self, body: dict[str, Any], on_text: OnText | None) -> Reply:

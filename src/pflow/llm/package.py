@@ -7,7 +7,7 @@ A repeat after a failure is left to the plugin's own client.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pflow.errors import NodeError, suggest
@@ -45,21 +45,19 @@ class Packaged:
         """The answer; cancelling ends an async model, and leaves a sync one behind."""
         import llm
 
-        heard = _Heard(on_text)
         try:
             if isinstance(self._model, (llm.AsyncModel, llm.AsyncKeyModel)):
-                return await self._async(request, heard)
-            return await in_thread(lambda say: self._sync(request, say), heard)
+                return await self._async(request, _Limited(on_text))
+            return await in_thread(lambda say: self._sync(request, _Limited(say)), on_text)
         except NodeError:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin, and whatever its client raises
             raise self._failed(error) from None  # its traceback may show the key
 
-    async def _async(self, request: Request, heard: _Heard) -> Reply:
+    async def _async(self, request: Request, say: Say) -> Reply:
         response = self._prompt(request)
-        pieces: AsyncIterator[str] = response.__aiter__()
-        async for piece in pieces:
-            heard(piece)
+        async for piece in response:
+            say(piece)
         return self._reply(response, response.text_or_raise())
 
     def _sync(self, request: Request, say: Say) -> Reply:
@@ -124,7 +122,7 @@ class Packaged:
         return ModelError(f"{self.name}: {said}", _advice(kind, self._model), kind, details)
 
 
-class _Heard:
+class _Limited:
     """Hands pieces on, up to as many as an answer may have."""
 
     def __init__(self, on_text: OnText | None) -> None:

@@ -10,6 +10,8 @@ IMAGE = 1000  # tokens of an attachment, for the same guess
 
 def cost(usage: Usage, model: str, url: str = "") -> float | None:
     """What a usage costs, in USD; ``url`` tells models of the same name at different providers apart."""
+    if not usage.input_tokens and not usage.output_tokens:
+        return None  # nobody counted
     try:
         from genai_prices import Usage as Tokens
         from genai_prices import calc_price
@@ -31,5 +33,5 @@ def expected(request: Request) -> Usage:
     """A guess at what a call will use: its texts, and all the tokens that it is allowed to answer with."""
     characters = sum(len(message.content) for message in request.messages)
     attached = sum(len(message.attachments) for message in request.messages)
-    tokens = int(characters / CHARACTERS) + IMAGE * attached
+    tokens = 1 + int(characters / CHARACTERS) + IMAGE * attached
     return Usage(input_tokens=tokens, output_tokens=request.max_tokens or 0)

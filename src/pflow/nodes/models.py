@@ -21,7 +21,7 @@ async def ask_model(step: StepContext, model: str, request: Request, said: str =
     def on_retry(retry: Retry) -> None:
         step.emit("llm:retry", attempt=retry.attempt, reason=retry.reason, delay=retry.delay, **data)
 
-    means = _means()
+    means = run_means()
     reply = await call(model, request, means, on_text, on_retry)
     step.usage(**counted(reply.usage))
     if means.budget is not None and reply.usage.cost_usd is None:
@@ -37,7 +37,7 @@ def counted(usage: Usage) -> dict[str, Any]:
     return {**used, "cost_usd": usage.cost_usd, "model": usage.model}
 
 
-def _means() -> Means:
+def run_means() -> Means:
     """The run's means; where nobody has set any, those of the user's settings."""
     from pflow.llm.budget import Means, means
 

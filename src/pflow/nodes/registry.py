@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -123,13 +122,12 @@ def local_folders(*starts: Path, home: Path | None = None) -> list[Path]:
 def load_file(path: Path) -> ModuleType:
     """Import a file of node types under a name that says where it is; what is wrong in it becomes a problem."""
     name = module_name(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # Compiled here and not by import: its cache goes by whole seconds, and would miss an edit made within one.
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
         del sys.modules[name]
         where = getattr(error, "lineno", None) or _line_in(error, str(path))

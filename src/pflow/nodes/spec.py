@@ -11,6 +11,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -66,6 +67,7 @@ class Declared(msgspec.Struct, frozen=True):
     reads: tuple[str, ...] = ()  # params that name files it reads
     writes: tuple[str, ...] = ()  # params that name files it makes or changes
     command: str = ""  # the param that is a command line, whose words may name files
+    depends: Callable[[Mapping[str, Any], Path, Path | None], dict[str, str]] | None = None  # more that it goes by
     volatile: bool = False  # judges a world that no param names: an earlier answer serves only until a run completes
     examples: tuple[dict[str, Any], ...] = ()
 
@@ -90,13 +92,14 @@ def node(
     reads: tuple[str, ...] = (),
     writes: tuple[str, ...] = (),
     command: str = "",
+    depends: Callable[[Mapping[str, Any], Path, Path | None], dict[str, str]] | None = None,
     volatile: bool = False,
     examples: list[dict[str, Any]] | tuple[dict[str, Any], ...] = (),
 ) -> Callable[[F], F]:
     """Make a function or a ``Node`` class a node type; it stays callable as it was."""
     declared = Declared(
         name, version, inline, effect, effect_of, composite, interactive, main_in, main_out, dict(aliases or {}),
-        literal, names, outputs, routes, shared, reads, writes, command, volatile, tuple(examples),
+        literal, names, outputs, routes, shared, reads, writes, command, depends, volatile, tuple(examples),
     )  # fmt: skip
 
     def mark(target: F) -> F:

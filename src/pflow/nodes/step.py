@@ -112,7 +112,7 @@ class StepContext:
 
     def __init__(self, host: Host, visit: Visit, attempt: int, params: dict[str, Any], scope: Any = None) -> None:
         self._host = host
-        self._asks = 0
+        self.asks = 0  # questions of this attempt so far
         self.scope = scope  # the kernel's; node code has no use for it
         self.nested = 0  # workflows run inside this attempt so far
         self.visit = visit.id
@@ -177,7 +177,7 @@ class StepContext:
 
     async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
         """Ask a person and wait for the answer; an answer given once is kept across crashes and retries."""
-        n, self._asks = self._asks, self._asks + 1
+        n, self.asks = self.asks, self.asks + 1
         return await self._host.step_ask(self, n, question, tuple(choices))
 
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:

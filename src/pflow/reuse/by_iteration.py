@@ -47,6 +47,7 @@ class ByIteration:
     ) -> None:
         self.store = store
         self._files = Files(workspace)
+        self._workspace = workspace
         self._ttl = ttl
         self._rerun = rerun
         self._most = most
@@ -56,6 +57,7 @@ class ByIteration:
         self._before: dict[str, dict[str, str]] = {}  # visit → the files it names, as they were before it
         self._parts: dict[str, Parts] = {}  # visit → what it depends on, as it was before it
         self._nodes: dict[str, Any] = {}  # how each visit fared
+        self._wrote = False
 
     # ── recall ──
 
@@ -84,7 +86,8 @@ class ByIteration:
             ms=round((time.perf_counter() - began) * 1000, 3),
             saved={"ms": entry.get("execution_time_ms", 0.0), **entry.get("usage", {})},
         )
-        self._note(call, parts, "completed", entry["at"])
+        known = {"config_hash": entry["config_hash"], "status": "completed", "cached_at": entry["cached_at"]}
+        self._nodes[name_of(call.visit.id)] = known
         del self._parts[call.visit.id]
         return Recalled(outcome, entry.get("writes", {}))
 
@@ -204,6 +207,7 @@ class ByIteration:
             "parts": parts,
         }
         self.store.write(call.visit.id, key, entry)
+        self._wrote = True
 
     def _note(self, call: Call, parts: Parts, status: str, at: float, outcome: Outcome | None = None) -> None:
         note = {"config_hash": digest(parts["recipe"]), "status": status, "cached_at": stamp(at)}
@@ -219,6 +223,7 @@ class ByIteration:
             nodes = {**self.store.metadata.get("nodes", {}), **self._nodes}
             done = {"completed": self._now()} if completed else {}
             self.store.update(nodes=nodes, last_accessed=stamp(self._now()), **done)
+        if self._wrote:
             self.store.prune(self._most)
 
     # ── keys ──
@@ -237,6 +242,10 @@ class ByIteration:
         files = {path: found for path, found in named.items() if found != ABSENT and path not in self._changed}
         batch = planned.node.batch
         recipe = {**type_parts(planned.type), "params": planned.params.value, "batch": _batch(batch)}
+        if planned.type.declared.depends is not None:
+            file = call.plan.workflow.file
+            folder = Path(file).absolute().parent if file else None
+            recipe["depends"] = planned.type.declared.depends(call.params, self._workspace, folder)
         read = {ref.root for ref in planned.params.references} - call.upstream.keys()
         inputs = {root: digest(value) for root in sorted(read) if (value := _seen(call, root)) is not MISSING}
         shared = {name: digest(call.shared.get(name)) for name in planned.type.declared.shared}

@@ -34,7 +34,10 @@ def write(path: Path, entry: dict[str, Any]) -> bool:
 def read_with_blobs(path: Path, blobs: Blobs) -> dict[str, Any] | None:
     """An entry whose large outputs are in blobs."""
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        data = path.read_bytes()
+        found: dict[str, Any] = msgspec.json.decode(data)
+        if b'"__type"' not in data:  # nothing in it needs a second look
+            return found if isinstance(found["outputs"], dict) else None
         outputs = blobs.get_all(found.pop("outputs"))
         return {**restore(found), "outputs": outputs}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, JournalError):
