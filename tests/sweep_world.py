@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from pflow import app
+from pflow.agents.find import register
+from pflow.app.running import SESSIONS
 from pflow.model.run import AnyRecord
 from pflow.model.workflow import Edge, Node, Policy, Retry, Workflow
 from pflow.nodes import NodeError, StepContext, node
+from pflow.nodes.agent import AgentContext, AgentDefinition
 from pflow.nodes.spec import describe_type
 from pflow.storage.journal import Journal
 
@@ -82,6 +85,45 @@ def flow() -> Workflow:
     return Workflow("sweep", "test", nodes, edges, width=3)
 
 
+ROUTED = """\
+workflow: {name: routed, context: {goal: ship}}
+nodes:
+  - {id: draft, agent: clerk, prompt: "do {goal}", outputs: [draft], retry_on_failure: 3, retry_delay: 0.001}
+  - {id: review, agent: clerk, prompt: "see {draft}", outputs: [verdict], next: {yes: inside, no: draft}}
+  - {id: inside, workflow: parts/child.yaml, inputs: {x: "{draft}"}, outputs: [inner]}
+  - {id: checks, agent: clerk, parallel_tasks: [lint, types, tests], outputs: [all_passed, failed_checks]}
+  - {id: last, agent: clerk, prompt: "end {inner} {all_passed}", outputs: [end]}
+"""
+CHILD = """\
+name: child
+nodes:
+  - {id: i, agent: clerk, prompt: "inner {x}", outputs: [inner]}
+  - {id: j, agent: clerk, prompt: "inner {x} {inner}", outputs: [inner]}
+"""
+
+
+async def clerk(question: dict[str, Any], _: AgentContext) -> dict[str, Any]:
+    """Act on the world, fail once at the second draft, and say no to the first."""
+    key = question["idempotency_key"]
+    await asyncio.sleep(0)
+    with WORLD.open("a") as world:
+        world.write(key + "\n")
+    await asyncio.sleep(0)
+    visit = key.partition(":")[2]
+    if visit == "draft#2" and WORLD.read_text().splitlines().count(key) == 1:
+        raise NodeError("not today", kind="agent")
+    verdict = "no" if visit == "review#1" else "yes"
+    return {name: verdict if name == "verdict" else f"{name} of {visit}" for name in question["outputs"]}
+
+
+def routed(folder: Path) -> Workflow:
+    """A loop, a workflow inside, and tasks at once, with agents."""
+    (folder / "parts").mkdir(exist_ok=True)
+    (folder / "parts" / "child.yaml").write_text(CHILD)
+    (folder / "routed.yaml").write_text(ROUTED)
+    return app.load(folder / "routed.yaml")
+
+
 class Killed:
     """Appends until a count is reached, then kills its own process, before or after writing the record."""
 
@@ -109,15 +151,18 @@ def child(command: dict[str, Any]) -> None:
     killed = Killed(command.get("at", 0), command.get("after", False))
     killed.install()
     home = Path(command["home"])
-    options: dict[str, Any] = {"home": home, "types": TYPES, "durable": False}
-    found = sorted((home / "runs").iterdir()) if (home / "runs").is_dir() else []
+    options: dict[str, Any] = {"home": home, "types": TYPES, "durable": False, "workspace": home.parent}
+    is_routed = command.get("flow") == "routed"
+    runs = home.parent / SESSIONS if is_routed else home / "runs"
+    register(AgentDefinition("clerk", clerk))
+    found = sorted(runs.iterdir()) if runs.is_dir() else []
     if found and (found[0] / "trace.jsonl").is_file() and (found[0] / "trace.jsonl").stat().st_size:
         result = asyncio.run(app.resume(found[0], on_doubt=command.get("on_doubt"), **options))
     else:  # killed before it had a first record: nothing was begun
         for folder in found:
             (folder / "trace.jsonl").unlink(missing_ok=True)
             folder.rename(home / f"dead-{os.getpid()}")
-        result = asyncio.run(app.run(flow(), **options))
+        result = asyncio.run(app.run(routed(home.parent) if is_routed else flow(), **options))
     answer = {"status": result.status, "outputs": result.outputs, "records": killed.count}
     Path(command["answer"]).write_text(json.dumps(answer))
 

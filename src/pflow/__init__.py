@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pflow.model.run import Failure, Outcome
     from pflow.model.workflow import Workflow
     from pflow.nodes.agent import AgentContext, AgentDefinition
+    from pflow.nodes.flow import Flow, Inputs
+    from pflow.nodes.models import chat_stream
     from pflow.nodes.spec import Node, Routed, flow_safe, node
     from pflow.nodes.step import StepContext
 
@@ -44,7 +46,8 @@ __all__ = [
     # running
     "load", "parse", "run", "run_sync", "resume", "fork", "Result", "Workflow", "Harness",
     # node types and agents
-    "node", "flow_safe", "Node", "Routed", "StepContext", "AgentDefinition", "AgentContext",
+    "node", "flow_safe", "Node", "Routed", "StepContext", "AgentDefinition", "AgentContext", "Flow", "Inputs",
+    "chat_stream",
     # what comes out
     "Failure", "Outcome", "Envelope", "Event", "Context", "Hub",
     # errors
@@ -61,6 +64,8 @@ _HOMES = {
     "pflow.model.run": ("Failure", "Outcome"),
     "pflow.model.workflow": ("Workflow",),
     "pflow.nodes.agent": ("AgentContext", "AgentDefinition"),
+    "pflow.nodes.flow": ("Flow", "Inputs"),
+    "pflow.nodes.models": ("chat_stream",),
     "pflow.nodes.spec": ("Node", "Routed", "flow_safe", "node"),
     "pflow.nodes.step": ("StepContext",),
 }

@@ -8,12 +8,13 @@ from typing import Any
 from pflow.agents.definition import Definition
 from pflow.agents.model import converse
 from pflow.agents.question import Question
-from pflow.agents.tools import Toolbox, kinds_for, schema_of
+from pflow.agents.tools import Toolbox, kinds_for
 from pflow.llm.interface import Reply, Request
 from pflow.model.workflow import Node
 from pflow.nodes import StepContext, node
 from pflow.nodes.agent import Voice
 from pflow.nodes.registry import Registry
+from pflow.nodes.schema import schema_of
 from pflow.nodes.spec import describe_type
 from pflow.storage import settings
 from tests.agents.world import NODE, Asking, World, asking, failure, flow, outputs

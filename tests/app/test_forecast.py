@@ -80,3 +80,44 @@ def test_saved_workflows(abc: Iterating) -> None:
     abc.path.write_text("{")
     with pytest.raises(WorkflowError):
         library.save(abc.path, "bad", abc.home)
+
+
+LOOP = """\
+name: loop
+nodes:
+  - {id: write, agent: writer, prompt: write, outputs: [draft], next: review}
+  - {id: review, agent: reviewer, prompt: "review {draft}", outputs: [approved], next: {yes: finish, no: write}}
+  - {id: finish, agent: writer, prompt: "done {draft}", outputs: [final], type: terminal}
+  - {id: other, agent: writer, prompt: other, type: terminal}
+"""
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterating:
+    """Two drafts are refused; then there is no third review unless the file "calm" exists."""
+    agents = tmp_path / ".pflow" / "agents"
+    agents.mkdir(parents=True)
+    write = "cat > /dev/null; echo x >> drafts; wc -l < drafts"
+    review = "cat > /dev/null; test $(wc -l < drafts) -le 2 && echo no || { test -e calm && echo yes; }"
+    for name, command in (("writer", write), ("reviewer", review)):
+        (agents / f"{name}.md").write_text(f"---\nname: {name}\ncommand: [sh, -c, '{command}']\n---\n")
+    made = Iterating(tmp_path)
+    made.path = tmp_path / "loop.yaml"
+    made.path.write_text(LOOP)
+    return made
+
+
+def test_the_forecast_of_a_loop_follows_it_as_far_as_it_is_known(loop: Iterating) -> None:
+    unknown = ("look", "if the run comes to it")
+    assert would(loop) == {
+        "write": ("run", "no earlier result"), "review": unknown, "finish": unknown, "other": unknown,
+    }  # fmt: skip
+    assert loop.run().status == "failed"
+    now = would(loop)
+    assert now["write"][0] == "reuse" and now["write"][1].startswith("visit 3: cached")
+    assert now["review"] == ("run", "visit 3: it failed last time") and now["finish"] == unknown
+    (loop.folder / "calm").touch()
+    made = loop.run()
+    reused = [visit for visit, one in made.visits.items() if one.reused]
+    assert reused == ["write#1", "review#1", "write#2", "review#2", "write#3"]
+    assert made.status == "completed" and list(made.visits)[5:] == ["review#3", "finish#1"]

@@ -131,6 +131,37 @@ def test_a_reference_that_is_shown_to_be_wrong_is_told_before_anything_runs(
         run(tmp_path, {"nodes": nodes, "inputs": {"x": {"default": 1}}})
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("${a.stdoot}", r'has no output "stdoot"\n  hint: did you mean "stdout"'),
+        ("a.status", 'has no output "status"'),
+        ("${nope.x}", 'there is no "nope"'),
+        ("${all.reslts}", 'did you mean "results"'),
+    ],
+)
+def test_an_output_whose_source_is_shown_to_be_wrong_is_told_before_anything_runs(
+    tmp_path: Path, source: str, said: str
+) -> None:
+    nodes = [
+        {"id": "a", "type": "shell", "params": {"command": "touch ran"}},
+        {"id": "all", "type": "echo", "params": {"text": "${item}"}, "batch": {"items": [1, 2]}},
+    ]
+    with pytest.raises(WorkflowError, match=said):
+        run(tmp_path, {"nodes": nodes, "inputs": {"x": {"default": 1}}, "outputs": {"o": {"source": source}}})
+    assert not list(tmp_path.rglob("ran"))
+
+
+@pytest.mark.parametrize("source", ["${a.stdout}", "a.exit_code", "${x}", "${all.results[0].text}", "${a}"])
+def test_an_output_whose_source_may_be_right_is_taken(tmp_path: Path, source: str) -> None:
+    nodes = [
+        {"id": "a", "type": "shell", "params": {"command": "echo x"}},
+        {"id": "all", "type": "echo", "params": {"text": "${item}"}, "batch": {"items": [1, 2]}},
+    ]
+    document = {"nodes": nodes, "inputs": {"x": {"default": 1}}, "outputs": {"o": {"source": source}}}
+    assert run(tmp_path, document).status == "completed"
+
+
 def test_permissive_keeps_what_cannot_be_resolved(tmp_path: Path) -> None:
     nodes = [{"id": "a", "type": "t/work", "params": {"value": "${x.y}"}}]
     document = {"nodes": nodes, "inputs": {"x": {"default": {}}}}
@@ -151,3 +182,11 @@ def test_a_workflow_given_inline_reads_its_own_templates(tmp_path: Path) -> None
     }
     result = run(tmp_path, {"nodes": [node], "inputs": {"x": {}}}, {"x": "hey"})
     assert result.outputs["s"] == {"said": "hey!"}
+
+
+def test_a_parallel_batch_over_nothing_is_done_at_once(tmp_path: Path) -> None:
+    batch = {"items": [], "parallel": True}
+    nodes = [{"id": "each", "type": "echo", "params": {"text": "${item}"}, "batch": batch}]
+    (tmp_path / "w.json").write_text(json.dumps({"nodes": nodes}))
+    done = app.run_sync(tmp_path / "w.json")
+    assert done.status == "completed" and done.outputs["each"]["count"] == 0 and done.outputs["each"]["results"] == []

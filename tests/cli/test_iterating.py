@@ -115,6 +115,37 @@ def test_saved_workflows_are_run_by_name_and_whole(pflow: Pflow, here: Path, flo
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("w.json", '{"nodes": [{"id": "s", "type": "workflow", "params": {"workflow_ref": "parts/in.json"}}]}',
+         'and call it so: "workflow_name": "in"'),
+        ("w.yaml", "name: w\nnodes: [{id: s, workflow: parts/in.yaml}]\n", "and call it so: workflow: in.yaml"),
+        ("w.yaml", "name: w\nnodes: [{id: s, parallel_tasks: [{workflow: parts/in.yaml}], prompt: x}]\n", "in.yaml"),
+        ("w.yaml", "flow: {name: w}\nnodes: [{id: s, type: agent, input: {promptFile: p.md}}]\nedges: []\n",
+         "write the text itself"),
+    ],
+)  # fmt: skip
+def test_a_workflow_that_needs_files_beside_it_is_not_saved(
+    pflow: Pflow, here: Path, name: str, text: str, said: str
+) -> None:
+    (here / name).write_text(text)
+    made = pflow("workflow", "save", name, "--name", "mine")
+    assert made.code == 2 and f"{name}:" in made.err and 'node "s"' in made.err and said in made.err
+    assert "no workflows" in pflow("workflow", "list").err
+
+
+def test_saved_workflows_call_each_other(pflow: Pflow, here: Path, flow: str) -> None:
+    """By name; and by path, as a routed one does, once the other is saved."""
+    calls = {"id": "s", "type": "workflow", "params": {"workflow_name": "inner"}}
+    (here / "outer.json").write_text(json.dumps({"nodes": [calls], "outputs": {"o": {"source": "${s}"}}}))
+    (here / "routed.yaml").write_text(f"name: routed\nnodes: [{{id: s, workflow: inner{Path(flow).suffix}}}]\n")
+    assert pflow("workflow", "save", "routed.yaml", "--name", "routed").code == 2
+    for file, name in ((flow, "inner"), ("outer.json", "outer"), ("routed.yaml", "routed")):
+        assert pflow("workflow", "save", file, "--name", name).code == 0
+    assert pflow("outer").code == 0 and pflow("routed").code == 0
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["echo --text hi --count 2 >> echo --uppercase"],

@@ -319,3 +319,32 @@ def test_values_are_printed_for_people_and_programs(
 def test_bytes_are_printed_as_they_are(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     print_value(b"\xff\x00")
     assert capfdbinary.readouterr().out == b"\xff\x00"
+
+
+# Results of workflows that find their own way.
+
+
+def test_the_result_of_a_loop_is_that_of_the_last_visit(pflow: Pflow, here: Path) -> None:
+    """Wherever its node stands in the file: ``fix`` is the last one listed, and the run ends at ``check``."""
+    (here / "loop.yaml").write_text("""\
+name: loop
+nodes:
+  - {id: check, agent: checker, prompt: "?", outputs: [state], next: {bad: fix, good: end}}
+  - {id: end, agent: closer, prompt: "{state}", outputs: [said], type: terminal}
+  - {id: fix, agent: fixer, prompt: "?", outputs: [fixed], next: check}
+""")
+    agents = here / ".pflow" / "agents"
+    agents.mkdir(parents=True)
+    commands = {
+        "checker": "test -e fixed && echo good || echo bad",
+        "fixer": "touch fixed; echo done",
+        "closer": "echo over",
+    }
+    for name, command in commands.items():
+        text = f"---\nname: {name}\ncommand: [sh, -c, 'cat > /dev/null; {command}']\n---\n"
+        (agents / f"{name}.md").write_text(text)
+    said = pflow("loop.yaml", "--output-format", "json")
+    assert said.code == 0 and said.json["result"] == "over"
+    assert [step["visit"] for step in said.json["execution"]["steps"]] == ["check#1", "fix#1", "check#2", "end#1"]
+    plan = pflow("plan", "loop.yaml")
+    assert plan.code == 0 and "end    agent  impure  would run if the run comes to it" in plan.out

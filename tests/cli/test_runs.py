@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import pflow as library
 from pflow.model.workflow import Edge, Input, Node, Workflow
 from pflow.storage import inbox
+from pflow.storage.files import home
 from pflow.storage.lease import Lease
 from tests.cli.conftest import Pflow
 
@@ -86,7 +88,11 @@ def test_trace_tells_the_story_of_a_failure(pflow: Pflow, broken: str) -> None:
     assert "✓ first completed" in said.out and "FAILED at second: exit code 3: not mended" in said.out
     assert "test -e mended" in said.out, "what the node was given"
     made = pflow("trace", run_id, "--json").json
-    assert made["status"] == "failed" and made["failure"]["node_id"] == "second"
+    failure = made["failure"]
+    assert made["status"] == "failed" and failure["node_id"] == "second" and made["unfinished"] == []
+    assert failure["inputs"]["command"] == failure["params"]["command"], "nothing was to be resolved"
+    assert list(failure["shared"]) == ["first"] and "shared first: " in said.out
+    assert [(one["attempt"], one["outcome"]) for one in failure["attempts"]] == [(1, "failed")]
     assert [entry["kind"] for entry in made["timeline"]] == ["began", "ended", "began", "ended", "finished"]
 
 
@@ -96,6 +102,30 @@ def test_trace_shows_every_attempt(pflow: Pflow, here: Path) -> None:
     pflow("w.yaml")
     story = pflow("trace").out
     assert "a attempt 1 failed" in story and "a attempt 2 failed" in story and "3 attempts" in story
+
+
+def test_trace_shows_where_a_killed_run_was(pflow: Pflow, here: Path) -> None:
+    """Whatever the process had no time to write is worked out from the journal, wherever that ends."""
+    nodes = [
+        {"id": "one", "type": "echo", "params": {"text": "hello ${who}"}},
+        {"id": "two", "type": "shell", "params": {"command": "echo ${one.text}; exit 3"}},
+    ]
+    (here / "w.json").write_text(json.dumps({"inputs": {"who": {"type": "string"}}, "nodes": nodes}))
+    pflow("w.json", "who=ann")
+    folder = Path(last_run(pflow)["path"])
+    lines = (folder / "trace.jsonl").read_bytes().splitlines(keepends=True)
+    shutil.rmtree(folder / "nodes")
+    seen = []
+    for end in range(1, len(lines) - 1):
+        (folder / "trace.jsonl").write_bytes(b"".join(lines[:end]))
+        (one,) = pflow("trace", "--json").json["unfinished"]
+        seen.append((one["node_id"], one["inputs"], one["shared"], one["attempts"]))
+        assert f"LEFT at {one['node_id']}" in pflow("trace").out
+    command = {"command": "echo hello ann; exit 3"}
+    said = {"one": {"text": "hello ann", "echo": "hello ann", "data": None}}
+    assert seen[0] == ("one", {"text": "hello ann"}, {}, [])
+    assert seen[1] == ("two", command, said, [])
+    assert seen[2][:3] == ("two", command, said) and seen[2][3][0]["outcome"] == "cut off"
 
 
 def test_nothing_to_trace(pflow: Pflow) -> None:
@@ -302,3 +332,89 @@ def test_a_driver_that_goes_away_without_heeding_is_replaced(
     monkeypatch.setattr("pflow.cli.looking.time.sleep", lambda _: lease.release())
     assert pflow("cancel", run["run_id"]).code == 0
     assert last_run(pflow)["status"] == "cancelled" and not inbox.pending(Path(run["path"]))
+
+
+def test_a_secret_that_a_node_echoes_is_not_in_its_trace(pflow: Pflow, here: Path) -> None:
+    """A secret given on the command line is in no file of the run, and whole again when the run is resumed."""
+    (here / "echo.json").write_text(
+        json.dumps(
+            {
+                "inputs": {"key": {"type": "string", "secret": True}},
+                "nodes": [
+                    {"id": "say", "type": "shell", "params": {"command": "printf %s ${key}"}},
+                    {
+                        "id": "use",
+                        "type": "shell",
+                        "params": {
+                            "command": "cat go || { echo ${key} >&2; exit 1; }; printf %s ${say.stdout} | wc -c"
+                        },
+                    },
+                ],
+            }
+        )
+    )
+    assert pflow("echo.json", "key=hush-hush").code == 1
+    run = last_run(pflow)
+    for shown in (pflow("trace"), pflow("trace", "--json"), pflow("status", run["run_id"], "--json")):
+        assert "hush-hush" not in shown.out + shown.err
+    assert not [path for path in Path(run["path"]).rglob("*") if path.is_file() and b"hush-hush" in path.read_bytes()]
+    assert b"hush-hush" not in next(home().glob("cache/workflow-iterations/*/metadata.json")).read_bytes()
+    assert pflow("resume", run["run_id"]).code == 2
+    (here / "go").write_text("")
+    said = pflow("resume", run["run_id"], "key=hush-hush", "--print")
+    assert said.code == 0 and said.out.strip() == "9"
+
+
+# Documents that changed since.
+
+
+def test_resume_says_what_changed_of_the_workflow_and_goes_on_with_its_copy(
+    pflow: Pflow, here: Path, broken: str
+) -> None:
+    pflow(broken)
+    (here / "mended").touch()
+    edits = [
+        ("  - {id: third", "  - {id: extra, type: echo, input: {text: x}}\n  - {id: third"),
+        ("and three", "and four"),
+        ("id: first,", "id: fist,"),
+        ("from: first", "from: fist"),
+    ]
+    text = (here / broken).read_text()
+    for old, new in edits:
+        text = text.replace(old, new)
+    (here / broken).write_text(text)
+    said = pflow("resume", last_run(pflow)["run_id"], "--output-format", "json")
+    assert said.code == 0 and said.json["result"] == "two and three"
+    assert f"{here / broken} was edited (added: fist, extra; removed: first; changed: third)" in said.err
+    assert "goes on with the copy" in said.err and f"as it is now: pflow {here / broken}" in said.err
+    again = pflow("resume", last_run(pflow)["run_id"])
+    assert again.code == 0 and "edited" not in again.err, "nothing goes on, so nothing is to be said"
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda path: path.unlink(), "the file is gone"),
+        (lambda path: path.write_text("nothing of use"), "was edited, and is no valid workflow now: "),
+        (lambda path: path.write_text(path.read_text().replace("name: question", "name: other")), "its name changed"),
+        (lambda path: path.write_text("# a remark\n" + path.read_text()), ""),
+    ],
+)
+def test_reply_says_what_changed_too(pflow: Pflow, here: Path, question: str, edit: Any, said: str) -> None:
+    pflow(question)
+    edit(here / question)
+    made = pflow("reply", last_run(pflow)["run_id"], "no")
+    assert (made.code, made.out) == (0, "answer: no\n")
+    assert said in made.err if said else "edited" not in made.err
+
+
+def test_a_sub_workflow_that_was_edited_is_named_and_its_copy_is_used(pflow: Pflow, here: Path, broken: str) -> None:
+    """However the workflow was named when it was run."""
+    node = {"id": "inner", "type": "workflow", "params": {"workflow_ref": broken}}
+    (here / "outer.json").write_text(json.dumps({"nodes": [node]}))
+    assert pflow("outer.json").code == 1
+    (here / "mended").touch()
+    (here / broken).write_text((here / broken).read_text().replace("and three", "and four"))
+    said = pflow("resume", last_run(pflow)["run_id"])
+    assert said.code == 0 and f"{here / broken} was edited (changed: third)" in said.err
+    assert "two and three" in said.out and "four" not in said.out

@@ -110,3 +110,34 @@ def test_a_node_that_cannot_run(pflow: Pflow, words: list[str], message: str) ->
     assert said.code in (1, 2) and message in said.err
     if words == ["ecko"]:
         assert message in pflow("registry", "describe", *words).err
+
+
+# Secrets for runs.
+
+SECRET = {
+    "inputs": {"key": {"type": "string", "secret": True}},
+    "nodes": [{"id": "n", "type": "shell", "params": {"command": "printf %s $K | wc -c", "env": {"K": "${key}"}}}],
+}
+
+
+def test_a_secret_input_is_given_or_in_the_settings_or_in_the_environment(
+    pflow: Pflow, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "w.json").write_text(json.dumps(SECRET))
+    said = pflow("w.json")
+    assert said.code == 2 and 'the input "key" is missing' in said.err
+    monkeypatch.setenv("key", "4444")
+    assert pflow("w.json").out == "4\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO("7777777\n"))
+    pflow("settings", "env", "key", "-")
+    assert pflow("w.json").out == "7\n" and pflow("plan", "w.json").code == 0
+    assert pflow("w.json", "--validate-only").code == 0
+    assert pflow("w.json", "key=55555").out == "5\n"
+    assert "7777777" not in pflow("trace").out
+
+
+def test_the_environment_is_asked_for_secrets_only(pflow: Pflow, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = {**SECRET, "inputs": {"key": {"type": "string"}}}
+    (here / "w.json").write_text(json.dumps(flow))
+    monkeypatch.setenv("key", "4444")
+    assert pflow("w.json").code == 2

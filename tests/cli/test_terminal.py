@@ -168,3 +168,20 @@ def test_what_may_change_the_world_is_shown_and_confirmed_once(here: Path, busy:
 
 def test_what_is_harmless_is_simply_run(here: Path, greeting: str) -> None:
     assert "run it?" not in Terminal(here, greeting, known=False).end()[2]
+
+
+@pytest.mark.parametrize(("typed", "code"), [("n\n", 130), ("\n", 0)])
+def test_whether_to_go_on_with_the_copy_of_an_edited_workflow_is_asked(
+    pflow: Pflow, here: Path, broken: str, typed: str, code: int
+) -> None:
+    pflow(broken)
+    (here / "mended").touch()
+    (here / broken).write_text((here / broken).read_text().replace("and three", "and four"))
+    run_id = pflow("runs", "--json").json[0]["run_id"]
+    terminal = Terminal(here, "resume", run_id)
+    terminal.see("was edited (changed: third)")
+    terminal.see("go on with the copy? [Y/n]")
+    terminal.type(typed)
+    made = terminal.end()
+    assert made[0] == code and ("nothing was run" in made[2]) == bool(code)
+    assert pflow("runs", "--json").json[0]["status"] == ("failed" if code else "completed")

@@ -99,8 +99,7 @@ def test_bad_values_are_refused_before_anything_runs(pflow: Pflow, greeting: str
 @pytest.mark.parametrize(
     "words",
     [
-        ["mcp", "add", "--transport", "x"],
-        ["instructions"], ["ui"], ["in plain words"],
+        ["ui"], ["in plain words"],
     ],
 )  # fmt: skip
 def test_what_comes_later_is_answered_with_a_sentence(pflow: Pflow, greeting: str, words: list[str]) -> None:

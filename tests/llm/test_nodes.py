@@ -114,11 +114,12 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_paid(params: dict[st
     assert not Path("calls.jsonl").exists()
 
 
-def test_attachments_are_files_bytes_or_objects() -> None:
+@pytest.mark.parametrize("name", ["attachments", "images"])
+def test_attachments_are_files_bytes_or_objects(name: str) -> None:
     Path("note.txt").write_text("hi")
     Path("unnamed").write_bytes(b"\x89PNG....")
     given = ["note.txt", "unnamed", {"data": "a,b", "type": "text/csv"}]
-    driven("llm", prompt="?", model=script("ok"), attachments=given)
+    driven("llm", prompt="?", model=script("ok"), **{name: given})
     attached = calls()[0]["messages"][0]["attachments"]
     assert [item["type"] for item in attached] == ["text/plain", "image/png", "text/csv"]
 

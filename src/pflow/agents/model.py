@@ -36,10 +36,10 @@ async def ask(
         said = "agent:text" if published else "agent:thinking"
         return await ask_model(step, name, request, said, agent=question.agent)
 
-    takes_tools = not box.tools or await asyncio.to_thread(_takes_tools, name)
+    knows = not box.tools or await asyncio.to_thread(takes_tools, name)
     try:
         async with asyncio.timeout(timeout) as limit:
-            return await converse(step, one, question, box, takes_tools, definition.max_steps)
+            return await converse(step, one, question, box, knows, definition.max_steps)
     except TimeoutError:
         if not limit.expired():
             raise
@@ -51,7 +51,8 @@ async def ask(
         ) from None
 
 
-def _takes_tools(name: str) -> bool:
+def takes_tools(name: str) -> bool:
+    """Whether a model can call tools."""
     from pflow.llm.budget import means
     from pflow.llm.find import find
     from pflow.storage import settings

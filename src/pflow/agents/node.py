@@ -5,11 +5,16 @@ Looking any type up may import this module, so it imports what only a run needs 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pflow.nodes import StepContext, node
+
+if TYPE_CHECKING:
+    from pflow.agents.definition import Definition
+    from pflow.agents.find import Agent
 
 WIDTH = 8  # tasks of one node that are under way at once
 
@@ -30,13 +35,45 @@ def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) ->
             found = find(name, workspace, folder, home())
         except PflowError:
             return {"agent": "unknown"}
-        path = getattr(found, "path", None)
-        made["agent"] = digest(Path(path).read_text(encoding="utf-8", errors="replace")) if path else name
+        made["agent"] = _definition(found, workspace)
     elif not params.get("model"):
         made["model"] = run_means().default
     if isinstance(file, str) and (found_file := (folder or workspace) / file).is_file():
         made["prompt_file"] = digest(found_file.read_bytes())
     return made
+
+
+def _definition(agent: Agent, workspace: Path) -> str:
+    """The digest of what an agent is: what its file says and the scripts it runs, or its source in Python."""
+    import inspect
+
+    import msgspec
+
+    from pflow.agents.definition import Definition
+    from pflow.model.value import digest
+
+    if isinstance(agent, Definition):
+        return digest([{**msgspec.to_builtins(agent), "file": ""}, *_scripts(agent, workspace)])
+    try:
+        return digest([agent.name, Path(inspect.getfile(agent.execute)).read_bytes()])
+    except (OSError, TypeError):  # it was typed in, or is no plain function: its name has to do
+        return agent.name
+
+
+def _scripts(agent: Definition, workspace: Path) -> list[str]:
+    """The digests of the files that a command names; a program that is found elsewhere is not looked into."""
+    import hashlib
+
+    from pflow.agents.command import command_words
+
+    words = command_words(agent, workspace) if agent.command else []
+    named = words[1:] if words and os.path.isabs(agent.command[0]) else words
+    found = []
+    for path in (workspace / word for word in named if "\0" not in word):
+        if path.is_file() and os.access(path, os.R_OK):
+            with path.open("rb") as file:
+                found.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return found
 
 
 @node(

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
-
-import msgspec
 
 from pflow.agents.definition import Definition
 from pflow.errors import NodeError, UsageError
@@ -14,7 +11,8 @@ from pflow.llm.interface import Tool, ToolCall
 from pflow.model.value import json_text, plain
 from pflow.nodes.agent import Voice
 from pflow.nodes.registry import normal
-from pflow.nodes.spec import REQUIRED, NodeType
+from pflow.nodes.schema import schema_of
+from pflow.nodes.spec import NodeType
 from pflow.nodes.step import StepContext
 
 LARGEST = 50_000  # characters of a result that the model is shown
@@ -92,32 +90,3 @@ def _kind(step: StepContext, name: str, foreign: bool) -> NodeType:
     if kind.composite:  # its parts would have no places of their own in the journal
         raise UsageError(f'"{kind.name}" runs other nodes, so it cannot be a tool', "make it a node of the workflow")
     return kind
-
-
-def schema_of(kind: NodeType) -> dict[str, Any]:
-    """The JSON schema of a node type's params."""
-    made: dict[str, Any] = {
-        "type": "object",
-        "properties": {_public(name): _described(param.annotation, param.default) for name, param in _params(kind)},
-        "required": [_public(name) for name, param in _params(kind) if param.required],
-    }
-    return made if kind.open else {**made, "additionalProperties": False}
-
-
-def _params(kind: NodeType) -> list[tuple[str, Any]]:
-    return list(kind.params.items())
-
-
-def _public(name: str) -> str:
-    """``as`` for ``as_``, which only Python needs."""
-    return name.removesuffix("_")
-
-
-def _described(annotation: Any, default: Any) -> dict[str, Any]:
-    try:
-        made = {} if annotation in (Any, REQUIRED, object) else msgspec.json.schema(annotation)
-    except TypeError:
-        made = {}  # a type of its own: anything may be tried
-    if default is REQUIRED or default is None:
-        return made
-    return {**made, "default": msgspec.to_builtins(default, enc_hook=str)}

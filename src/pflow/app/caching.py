@@ -17,10 +17,12 @@ from pflow.app.running import Options, opening, ready, registry_for
 from pflow.errors import UsageError, suggest
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
-from pflow.planning.plan import Plan
+from pflow.planning.plan import Plan, Planned
 from pflow.reuse.by_iteration import ago
 from pflow.reuse.store import ROOT, Store, folder_of, name_of
 from pflow.storage.files import home as default_home
+
+_WORDS = {"inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream"}
 
 
 class NodeCache(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ def clear_all(home: Path | None = None) -> int:
 
 def prospects(workflow: Workflow, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
     """What running a workflow file now would do, with the reasons."""
-    made, given = ready(workflow, registry_for(workflow, options), inputs)
+    made, given = ready(workflow, registry_for(workflow, options), inputs, options.home)
     opened = opening(workflow, made, given, options)
     reuse = reuse_for(made, opened, msgspec.structs.replace(options, iterate=True))
     return made, forecast(made, planned_inputs.start(workflow, given, "", opened.t), reuse)
@@ -90,22 +92,30 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> Why:
-    """Compare a node as it is now with the last time it ran."""
+    """Compare a node as it is now with the time that it ran most like this."""
     made, found = prospects(load(path), inputs, options)
     if node not in found:
         raise UsageError(f'there is no node "{node}"', suggest(node, made.nodes, "nodes"))
-    store = Store(folder_of(path, options.home))
-    last = store.newest(f"{node}#1")
-    then = last.get("parts", {}).get("recipe", {}) if last else {}
-    planned = made.nodes[node]
-    now: dict[str, Any] = {"type": planned.type.name, "version": planned.type.version, "params": planned.params.value}
-    if not planned.type.trusted:
-        now["source"] = planned.type.source
-    fields = []
-    for name in sorted({*_flat(then), *_flat(now)}):
-        old, new = _flat(then).get(name), _flat(now).get(name)
-        fields.append((name, _short(old), _short(new)))
-    return Why(found[node], tuple(fields))
+    prospect = found[node]
+    if prospect.then:
+        then, now = _named(prospect.then), _named(prospect.now)
+    else:
+        last = Store(folder_of(path, options.home)).newest(f"{node}#1")
+        then, now = _flat(last.get("parts", {}).get("recipe", {}) if last else {}), _flat(_recipe(made.nodes[node]))
+    fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
+    return Why(msgspec.structs.replace(prospect, then={}, now={}), tuple(fields))
+
+
+def _recipe(planned: Planned) -> dict[str, Any]:
+    kind = planned.type
+    made: dict[str, Any] = {"type": kind.name, "version": kind.version, "params": planned.params.value}
+    return made if kind.trusted else {**made, "source": kind.source}
+
+
+def _named(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What an outcome depends on under one name each; the recipe's own names stand alone."""
+    rest = {word: parts.get(part, {}) for part, word in _WORDS.items()}
+    return {**_flat(parts.get("recipe", {})), **_flat(rest)}
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from pflow.app.documents import kept_workflow
-from pflow.app.running import DOCUMENT, Options, Session, registry_for, replayed, started_where
+from pflow.app.reuse import visit_of
+from pflow.app.running import DOCUMENT, Options, Session, registry_for, replayed, started_where, taken
 from pflow.app.secrets import redactor
 from pflow.engines.local import Held
 from pflow.engines.views import Viewer, state
@@ -24,7 +26,7 @@ from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs
 from pflow.storage.files import home as default_home
 from pflow.storage.files import read_json
-from pflow.storage.journal import Memory
+from pflow.storage.journal import Memory, as_it_stands
 from pflow.storage.journal import read as read_journal
 
 ENDED = ("completed", "failed", "cancelled")
@@ -61,8 +63,18 @@ def last(home: Path | None = None) -> runs.RunFolder:
 
 
 def records(folder: runs.RunFolder) -> list[AnyRecord]:
-    """What a run's journal says, without touching it; the first record is its opening."""
-    found = list(read_journal(folder.journal))
+    """What a run's journal says, without touching it and with secrets hidden; the first record is its opening."""
+    return _begun(folder, list(read_journal(folder.journal)))
+
+
+def first_record(folder: runs.RunFolder) -> Opened:
+    """How a run was begun."""
+    opened = _begun(folder, list(islice(read_journal(folder.journal), 1)))[0]
+    assert isinstance(opened, Opened)
+    return opened
+
+
+def _begun(folder: runs.RunFolder, found: list[AnyRecord]) -> list[AnyRecord]:
     if not found or not isinstance(found[0], Opened):
         raise RunError(f"run {folder.id} has no beginning: it was stopped before anything was done", "start a new run")
     return found
@@ -192,12 +204,12 @@ def fork(run_id: str | Path, at: str, **options: Any) -> str:
     """A new run that is the old one up to just before it came to ``at`` (a node, or a visit ``node#n``)."""
     chosen = Options(**options)
     source = find(run_id, chosen.home)
-    found = records(source)
+    found = _begun(source, list(read_journal(source.journal, as_it_stands)))
     opened = found[0]
     assert isinstance(opened, Opened)
     cut = _first_mention(found, at)
     target = runs.create(source.path.parent, runs.new_id(opened.workflow, time.time()))
-    held = Held.create(target, chosen.durable)
+    held = Held.create(target, chosen.durable)  # what was sealed stays sealed
     try:
         for name in opened.documents.values():
             held.journal.require(target.copy_document(source, name))
@@ -217,12 +229,15 @@ def fork(run_id: str | Path, at: str, **options: Any) -> str:
 
 
 def _first_mention(found: list[AnyRecord], at: str) -> int:
-    """Where a run first came to a node or visit."""
+    """Where a run first came to a node or visit: its first record, or the first one of what ran inside it."""
     visits = [getattr(record, "visit", "") for record in found]
-    wanted = at if "#" in at else f"{at}#1"
-    if wanted in visits:
-        return visits.index(wanted)
-    known = dict.fromkeys(visit.partition("/")[0] for visit in visits if visit)
+    wanted = visit_of(at)
+    for position, visit in enumerate(visits):
+        if visit == wanted or visit.startswith(f"{wanted}/"):
+            return position
+    scope = wanted.rpartition("/")[0]
+    inside = [visit for visit in visits if visit.startswith(f"{scope}/")] if scope else []
+    known = dict.fromkeys(inside or (visit.partition("/")[0] for visit in visits if visit))
     raise UsageError(f'the run never came to "{at}"', f"it came to: {', '.join(known) or 'nothing yet'}")
 
 
@@ -255,10 +270,12 @@ def cancel(run_id: str | Path, why: str = "", home: Path | None = None) -> str:
 
 def _cancel_here(folder: runs.RunFolder, why: str, home: Path | None) -> None:
     """Record the cancel of a run that nobody drives: what was under way ends with it."""
-    held = Held.open(folder)
+    opened = records(folder)[0]
+    assert isinstance(opened, Opened)
+    chosen = Options(home=home, secrets=_placeholders(kept_workflow(folder, opened)))
+    held = taken(folder, chosen)
     try:
-        secrets = _placeholders(kept_workflow(folder, held.opened))
-        session = replayed(held, Options(home=home, secrets=secrets))
+        session = replayed(held, chosen)
         run = session.run
         run.cancel(why)
         for visit in list(run.root.started):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePath
 
 import msgspec
 
 from pflow.app.documents import load
-from pflow.errors import UsageError, suggest
-from pflow.model.workflow import Workflow
+from pflow.errors import Problem, UsageError, WorkflowError, suggest
+from pflow.model.workflow import Node, Workflow
 from pflow.storage.files import home as default_home
 from pflow.storage.files import private_folder, write_atomic
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 SUFFIXES = (".json", ".yaml", ".yml")
+_PROMPTS = ("prompt_file", "promptFile")
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -30,10 +32,13 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 def save(source: Path, name: str, home: Path | None = None, replace: bool = False) -> Path:
-    """Keep a workflow file under a name; it must be one that can be read."""
+    """Keep a workflow file under a name; it must be one that can be read, and that needs no file beside it."""
     if not _NAME.fullmatch(name):
         raise UsageError(f'"{name[:40]}" cannot be the name of a workflow', "letters, digits, . _ and -")
     workflow = load(source)
+    problems = list(_tied(workflow, _folder(home)))
+    if problems:
+        raise WorkflowError(problems)
     existing = _paths(home).get(name)
     if existing is not None and not replace:
         raise UsageError(f'there is a workflow "{name}" already', "choose another name, or delete it first")
@@ -43,6 +48,33 @@ def save(source: Path, name: str, home: Path | None = None, replace: bool = Fals
     path = private_folder(_folder(home)) / f"{name}{suffix}"
     write_atomic(path, workflow.text.encode(), sync=True)
     return path
+
+
+def _tied(workflow: Workflow, folder: Path) -> Iterator[Problem]:
+    """What a workflow would not find any more from where it is saved: files that stand beside it."""
+    by_path = workflow.dialect == "dotrunner"
+    for node in workflow.nodes:
+        for key, name in _beside(node):
+            if key in _PROMPTS:
+                hint = f"write the text itself into the node, instead of {key}"
+            elif (folder / name).is_file():
+                continue
+            else:
+                own = PurePath(name)
+                call = f"workflow: {own.stem}{own.suffix}" if by_path else f'"workflow_name": "{own.stem}"'
+                hint = f"save that first (pflow workflow save {name} --name {own.stem}), and call it so: {call}"
+            text = f'node "{node.id}" names {name}, a file beside this one: a saved workflow would not find it'
+            yield Problem(text, node.places.get(f"params.{key}", node.place), hint, "saved", node.id)
+
+
+def _beside(node: Node) -> Iterator[tuple[str, str]]:
+    """The relative paths in a node that start from its workflow's folder, each with the key it stands under."""
+    tasks = node.params.get("tasks")
+    own = [(key, node.params.get(key)) for key in ("workflow_ref", *_PROMPTS)]
+    own += [("tasks", one.get("workflow")) for one in tasks if isinstance(one, dict)] if isinstance(tasks, list) else []
+    for key, name in own:
+        if isinstance(name, str) and name and "{" not in name and not PurePath(name).is_absolute():
+            yield key, name
 
 
 def find(name: str, home: Path | None = None) -> Path | None:
@@ -70,8 +102,6 @@ def saved(home: Path | None = None) -> list[Saved]:
 
 def describe(name: str, home: Path | None = None) -> tuple[Saved, Workflow | None]:
     """A saved workflow, and what it means if it can be read."""
-    from pflow.errors import WorkflowError
-
     path = get(name, home)
     try:
         flow = load(path)

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from pflow.app import library
+from pflow.app.agents import unknown_agents
 from pflow.app.documents import kept_workflow, load, parse
 from pflow.app.reuse import reuse_for
-from pflow.app.secrets import hidden, redactor, revealed
+from pflow.app.secrets import hidden, provided, redactor, revealed, seal
 from pflow.engines.local import Held
 from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.kernel.clock import Clock
@@ -24,6 +25,8 @@ from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.kernel.scope import declared_outputs
 from pflow.llm.budget import Budget, Means, using
+from pflow.mcp.offer import Synced
+from pflow.mcp.pool import connections
 from pflow.model.event import Envelope
 from pflow.model.run import Asked, Decision, Failure, Opened, Outcome, RunStatus, Stored
 from pflow.model.workflow import Workflow
@@ -33,8 +36,10 @@ from pflow.planning import inputs as planned_inputs
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
 from pflow.storage import runs, settings
+from pflow.storage.files import at_home
 from pflow.storage.files import home as default_home
 from pflow.storage.journal import Memory
+from pflow.storage.sealing import Seal
 from pflow.version import __version__
 
 BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there
@@ -95,7 +100,8 @@ def registry_for(workflow: Workflow, options: Options) -> Registry:
     cwd = options.workspace or Path.cwd()
     beside = Path(workflow.file).absolute().parent if workflow.file else cwd
     home = options.home or default_home()
-    return Registry(options.types, local_folders(beside, cwd, home=home), standings=Standings(home))
+    folders = local_folders(beside, cwd, home=home)
+    return Registry(options.types, folders, standings=Standings(home), offers=(Synced(home),))
 
 
 def warnings(workflow: Workflow, registry: Registry) -> list[Problem]:
@@ -118,7 +124,17 @@ def started_where(opened: Opened, options: Options) -> Options:
 
 def plan(workflow: Workflow, options: Options | None = None, registry: Registry | None = None) -> Plan:
     """A workflow made ready to run; raises ``WorkflowError`` with every problem."""
-    return build(workflow, registry or registry_for(workflow, options or Options()))
+    chosen = options or Options()
+    made = build(workflow, registry or registry_for(workflow, chosen))
+    check_agents(made, chosen)
+    return made
+
+
+def check_agents(made: Plan, options: Options) -> None:
+    """Raise ``WorkflowError`` where a workflow names agents that are nowhere."""
+    problems = unknown_agents(made, options.workspace or Path.cwd(), options.home or default_home())
+    if problems:
+        raise WorkflowError(problems)
 
 
 async def run(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
@@ -127,26 +143,29 @@ async def run(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None 
     if not isinstance(workflow, Workflow):
         workflow = load(workflow)
     registry = registry_for(workflow, chosen)
-    made, given = ready(workflow, registry, inputs or {})
+    made, given = ready(workflow, registry, inputs or {}, chosen.home)
+    check_agents(made, chosen)
     opened = opening(workflow, made, hidden(workflow, given), chosen)
     chosen = msgspec.structs.replace(chosen, secrets=given)
     if not chosen.keep:
         session = Session(made, opened, chosen, registry, Memory(), None)
         session.run.open(opened)
         return await session.drive(session.run.drive)
-    held = Held.create(_folder(chosen, opened), chosen.durable)
+    held = Held.create(_folder(chosen, opened), chosen.durable, seal(workflow, given, chosen.home))
     opened = msgspec.structs.replace(opened, documents=_keep_document(held, workflow))
     session = Session(made, opened, chosen, registry, held.log, held)
     session.run.open(opened)
     return await session.drive(lambda: held.drive(session.run, session.redactor))
 
 
-def ready(workflow: Workflow, registry: Registry, inputs: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+def ready(
+    workflow: Workflow, registry: Registry, inputs: Mapping[str, Any], home: Path | None = None
+) -> tuple[Plan, dict[str, Any]]:
     """The plan and the effective inputs; raises every problem of both at once."""
     problems: list[Problem] = []
     given: dict[str, Any] | None = None
     try:
-        given = planned_inputs.effective(workflow, inputs)
+        given = planned_inputs.effective(workflow, provided(workflow, inputs, home))
     except WorkflowError as error:
         problems += error.problems
     try:
@@ -162,7 +181,7 @@ async def resume(run_id: str | Path, **options: Any) -> Result:
     """Go on with a run that was stopped, failed or waits; a complete one is left as it is."""
     chosen = Options(**options)
     folder = runs.RunFolder(run_id if isinstance(run_id, Path) else runs.find(run_id, chosen.home))
-    held = Held.open(folder, chosen.durable)
+    held = taken(folder, chosen)
     try:
         session = replayed(held, chosen)
     except BaseException:
@@ -170,6 +189,7 @@ async def resume(run_id: str | Path, **options: Any) -> Result:
         raise
     memory = session.run.memory
     if memory.finished is not None and memory.finished.status == "completed":
+        held.repair(session.run, session.redactor)
         held.close()
         return session.result()
     if ended_badly(session.run):
@@ -225,8 +245,9 @@ class Session:
         if self._options.started is not None:
             self._options.started(self.run)
         try:
-            with using(self._means()):
-                await drive()
+            with using(self._means()), at_home(self._options.home):
+                async with connections(self._options.home, self.run.workspace):
+                    await drive()
         finally:
             self.run.reuse.close(self.run.status == "completed")
             if self._unsubscribe is not None:
@@ -292,8 +313,10 @@ class Session:
 
     def _kept(self, held: Held, path: Path) -> Workflow:
         """The document as this run first saw it, whatever became of the file since."""
-        key = f"{DOCUMENT}{path}"
-        name = self._opened.documents.get(str(path)) or self.run.memory.stored.get(key)
+        own = os.path.abspath(self.run.workspace / path)  # however the workflow that names it was named
+        key = f"{DOCUMENT}{own}"
+        main = next(iter(self._opened.documents.values()), None) if own == self._opened.path else None
+        name = main or self.run.memory.stored.get(key)
         if name is not None:
             return parse((held.folder.path / name).read_bytes(), str(path))
         workflow = load(path)
@@ -354,6 +377,16 @@ def _keep_document(held: Held, workflow: Workflow) -> dict[str, str]:
         name = held.folder.save_document("workflow.ir", msgspec.json.encode(workflow), main=True)
     held.journal.require(held.folder.path / name)
     return {workflow.file: name}
+
+
+def taken(folder: runs.RunFolder, options: Options) -> Held:
+    """An existing run's folder in the hands of this process, its records with their secrets."""
+
+    def unsealing(opened: Opened) -> Seal:
+        workflow = kept_workflow(folder, opened)
+        return seal(workflow, revealed(workflow, opened.inputs, options.secrets, options.home), options.home)
+
+    return Held.open(folder, unsealing, options.durable)
 
 
 def replayed(held: Held, options: Options) -> Session:

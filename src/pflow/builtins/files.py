@@ -28,6 +28,7 @@ T = TypeVar("T")
     effect="quiet",
     main_in="file_path",
     main_out="content",
+    aliases={"filePath": "file_path"},
     outputs=("content", "content_is_binary"),
     reads=("file_path",),
     examples=[{"file_path": "README.md"}, {"file_path": "notes.txt", "encoding": "latin-1", "line_numbers": True}],

@@ -32,6 +32,7 @@ def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) ->
     main_in="prompt",
     main_out="response",
     outputs=("response", "llm_usage"),
+    aliases={"images": "attachments"},
     depends=_depends,
     examples=[
         {"prompt": "Name three rivers.", "model": "local"},

@@ -10,7 +10,8 @@ from pflow import app
 from pflow.app import caching
 from pflow.app.explain import Row, explain
 from pflow.app.forecast import Prospect
-from pflow.app.running import ready
+from pflow.app.running import check_agents, ready
+from pflow.app.secrets import provided
 from pflow.cli.complaints import described, print_json, problem_view
 from pflow.cli.inputs import gather
 from pflow.cli.screen import Screen, one_line, result
@@ -34,6 +35,7 @@ def validate(line: Line) -> int:
 def check_only(line: Line, workflow: Workflow, inputs: dict[str, Any]) -> int:
     """``pflow FILE --validate-only``: the workflow with its inputs."""
     made, _ = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
+    check_agents(made, app.Options())
     return _valid(line, workflow, made)
 
 
@@ -56,7 +58,7 @@ def plan(line: Line) -> int:
     if is_file:
         options = app.Options(rerun=tuple(line.options.get("rerun", ())))
         made, prospects = caching.prospects(workflow, inputs, options)
-        given = effective(workflow, inputs)
+        given = effective(workflow, provided(workflow, inputs, None))
     else:
         made, given = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
     rows = explain(made, start(workflow, given), prospects)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pflow.cli.options import MCP, SOMETIME
+from pflow.cli.notes import CANCELLING, REPLYING, RESULT, RESUMING, RUN_ID, SERVERS, SERVING, SETTINGS
+from pflow.cli.options import SOMETIME
 
 ANY = 10_000  # words
 
@@ -47,44 +48,6 @@ _RUN = (
 _GO_ON = ("on-doubt", "input", "budget", "model", *_SHOW)
 _LOOK = ("json", *_TALK)
 
-_RESULT = """\
-Running a file again reuses every node that did not change, and nothing before it did: `pflow plan FILE` says what
-would run and why, `pflow cache why FILE NODE` compares. A saved workflow or a pipeline is always run whole.
-
-The result goes to stdout, everything else to stderr. In text it is the workflow's declared output (all of them as
-one JSON object where it declares several), or, where it declares none, the main output of the last node that ran.
-With --output-format json it is one object: success, status, run_id, result (the first declared output, or as above),
-outputs, duration_ms, total_cost_usd, nodes_executed, execution, errors, trace. With --events - stdout holds lines of
-JSON and nothing else: the events, and that object last if it was asked for.
-
-Values after = are typed: true, 10, 3.14 and JSON are what they look like, anything else is text; a declared input's
-own type goes first. What is piped in goes to the input marked `stdin: true`, else to the input named stdin, if the
-workflow refers to one."""
-
-_RESUMING = """\
-What completed is not repeated; a complete run is left as it is. A node that was cut off and may have taken effect is
-asked about, or decided by --on-doubt. With --at the run itself stays as it is, and a new one goes on from just before
-that node. A run keeps its inputs; only those marked secret are not kept, and may have to be given again.
-
-"""
-
-_REPLYING = """\
-The answer is kept with the run. Whoever drives the run takes it; where nobody does, this command goes on with the run
-as `pflow resume` would.
-
-"""
-
-_CANCELLING = """\
-A live run is told, one that nobody drives is ended here. `pflow resume` would still take it up again.
-
-"""
-
-_SETTINGS = """\
-Settings are kept in settings.json in the pflow home (~/.pflow, moved by PFLOW_HOME). Secrets in the section env are
-never shown; with - as its value, one is read from stdin and stays out of your shell's history."""
-
-_RUN_ID = "RUN is a run's id, the start of it, or the path of its folder; `pflow runs` lists them."
-
 _COMMANDS = (
     Command(
         "run",
@@ -94,7 +57,7 @@ _COMMANDS = (
         options=_RUN,
         words=(1, 1),
         inputs=True,
-        notes=_RESULT,
+        notes=RESULT,
         examples=(
             ("pflow flow.yaml", "run it"),
             ("pflow flow.yaml city=Lisbon days=3", "with inputs"),
@@ -137,7 +100,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "pflow.cli.tracing:trace",
         options=_LOOK,
         words=(0, 1),
-        notes=_RUN_ID,
+        notes=RUN_ID,
         examples=(("pflow trace", "the last run: timeline, attempts, where it failed"),),
     ),
     Command(
@@ -156,7 +119,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "pflow.cli.looking:status",
         options=_LOOK,
         words=(1, 1),
-        notes=_RUN_ID,
+        notes=RUN_ID,
         examples=(("pflow status hello_2026", "the start of an id will do"),),
     ),
     Command(
@@ -167,7 +130,7 @@ time; an impure one may change the world, so it is never repeated without being 
         options=("at", *_GO_ON),
         words=(1, 1),
         inputs=True,
-        notes=_RESUMING + _RUN_ID,
+        notes=RESUMING + RUN_ID,
         examples=(
             ("pflow resume RUN", "go on where it stopped"),
             ("pflow resume RUN --on-doubt retry", "and repeat what was cut off"),
@@ -181,7 +144,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "pflow.cli.running:reply",
         options=("node", *_GO_ON),
         words=(2, ANY),
-        notes=_REPLYING + _RUN_ID,
+        notes=REPLYING + RUN_ID,
         examples=(
             ("pflow reply RUN yes", ""),
             ("pflow reply RUN --node approve -- -1", "a text that looks like an option"),
@@ -194,7 +157,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "pflow.cli.looking:cancel",
         options=_TALK,
         words=(1, 1),
-        notes=_CANCELLING + _RUN_ID,
+        notes=CANCELLING + RUN_ID,
     ),
     Command(
         "registry list",
@@ -229,7 +192,7 @@ time; an impure one may change the world, so it is never repeated without being 
         options=("input", *_SHOW),
         words=(1, 1),
         inputs=True,
-        notes=_RESULT,
+        notes=RESULT,
         examples=(("pflow registry run shell command='date -u'", "try it out"),),
     ),
     Command(
@@ -258,7 +221,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "pflow.cli.settings:settings",
         options=("unset", *_LOOK),
         words=(0, 3),
-        notes=_SETTINGS,
+        notes=SETTINGS,
         examples=(
             ("pflow settings show", "all of them, and what they mean"),
             ("pflow settings cache ttl 48h", "change one"),
@@ -339,9 +302,55 @@ time; an impure one may change the world, so it is never repeated without being 
         words=(1, 1),
     ),
     Command(
-        "mcp", "pflow mcp add | list | remove | sync | serve", "MCP servers as node types", words=(0, ANY), later=MCP
+        "mcp add",
+        "pflow mcp add NAME [--env K[=V]] -- COMMAND …  |  pflow mcp add NAME URL [--header H]",
+        "make the tools of an MCP server node types",
+        "pflow.cli.mcp:add",
+        options=("env", "header", "yes", *_TALK),
+        words=(2, ANY),
+        notes=SERVERS,
+        examples=(
+            ("pflow mcp add time -- uvx mcp-server-time", "a server that is started by a command"),
+            ("pflow mcp add issues https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'", "one at a URL"),
+        ),
     ),
-    Command("instructions", "pflow instructions", "a page for coding agents", later=SOMETIME),
+    Command(
+        "mcp import",
+        "pflow mcp import FILE",
+        "add the servers of an mcpServers file, as other programs have them",
+        "pflow.cli.mcp:import_file",
+        options=("yes", *_TALK),
+        words=(1, 1),
+        notes="With --yes, servers of the same name are replaced. Secrets in plain text are moved to your settings.",
+        examples=(("pflow mcp import .mcp.json", ""),),
+    ),
+    Command(
+        "mcp sync",
+        "pflow mcp sync [NAME …]",
+        "ask servers for their tools, and keep the descriptions",
+        "pflow.cli.mcp:sync",
+        options=_LOOK,
+        words=(0, ANY),
+        notes="Each tool becomes the node type mcp-NAME-TOOL. Exit code 1 where a server could not be asked.",
+    ),
+    Command("mcp list", "pflow mcp list [--json]", "list MCP servers", "pflow.cli.mcp:list_servers", options=_LOOK),
+    Command(
+        "mcp remove", "pflow mcp remove NAME", "forget a server", "pflow.cli.mcp:remove", options=_TALK, words=(1, 1)
+    ),
+    Command(
+        "mcp serve",
+        "pflow mcp serve [--http [--port N]] [--allow DIR]",
+        "be an MCP server: agents write, run and inspect workflows through it",
+        "pflow.mcp_server.serving:serve",
+        options=("http", "port", "allow", *_TALK),
+        notes=SERVING,
+    ),
+    Command(
+        "instructions",
+        "pflow instructions",
+        "a page that lets a coding agent build workflows",
+        "pflow.cli.instructions:instructions",
+    ),
     Command("ui", "pflow ui [FILE]", "runs in the browser", words=(0, 1), later=SOMETIME),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}

@@ -1,4 +1,5 @@
-"""Consent: on a terminal, a workflow that may change the world is shown and confirmed, the first time it is run."""
+"""Consent: asked of a person at the terminal before a new workflow may change the world, and before a run goes on
+with the copy of a workflow that has changed since."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from pflow.app.drift import drift
 from pflow.app.explain import Row, explain
-from pflow.cli.screen import Screen, one_line
+from pflow.cli.screen import Screen, one_line, shortened
 from pflow.cli.words import Line
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow
@@ -20,8 +22,7 @@ FILE = "confirmed.json"
 
 def given(line: Line, workflow: Workflow, plan: Callable[[], Plan], screen: Screen) -> bool:
     """Whether the workflow may be run; asked once, of a person who is there."""
-    present = sys.stdin is not None and sys.stdin.isatty() and screen.stream.isatty()
-    if not present or line.has("yes") or line.has("print"):
+    if not _can_ask(line, screen):
         return True
     name = os.path.abspath(workflow.file) if workflow.file else workflow.name
     known = _known()
@@ -39,7 +40,31 @@ def _asked(workflow: Workflow, rows: list[Row], screen: Screen) -> bool:
     for row in rows:
         params = ", ".join(f"{key}: {json_text(value)}" for key, value in row.params.items())
         screen.say(f"  {row.id}  {row.type}  {one_line(params, 120)}")
-    screen.put("run it? [Y/n] ")
+    return _yes("run it?", screen)
+
+
+def to_go_on(line: Line, folder: Path, screen: Screen) -> bool:
+    """Whether a run may go on with the documents that it keeps; what changed of them since is told."""
+    found = drift(folder)
+    if not found:
+        return True
+    for one in found:
+        screen.say(f"ℹ {shortened(str(one))}")
+    screen.say("  the run goes on with the copy that it keeps")
+    main = found[0]
+    anew = f"with that copy: pflow {main.kept}" if main.gone else f"with the file as it is now: pflow {main.file}"
+    screen.say(f"  hint: to start anew {anew}")
+    return not _can_ask(line, screen) or _yes("go on with the copy?", screen)
+
+
+def _can_ask(line: Line, screen: Screen) -> bool:
+    """Whether a person is there, and wants to be asked."""
+    present = sys.stdin is not None and sys.stdin.isatty() and screen.stream.isatty()
+    return present and not line.has("yes") and not line.has("print")
+
+
+def _yes(question: str, screen: Screen) -> bool:
+    screen.put(f"{question} [Y/n] ")
     answer = sys.stdin.readline()
     return bool(answer) and answer.strip().lower() in ("", "y", "yes")
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pflow.app import Result
+from pflow.cli.chat import Chat
 from pflow.cli.complaints import error_view, failed_view, print_json, problems_of, told
-from pflow.cli.lines import QUIET, Lines
+from pflow.cli.lines import QUIET, VERBOSE, Lines
 from pflow.cli.person import Person
 from pflow.cli.report import report
 from pflow.cli.screen import Screen, write
@@ -33,10 +34,13 @@ INTERRUPTED = 130
 class Drive:
     """One run in the hands of the command line."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, chat: bool = False) -> None:
         self.line = line
         self.screen = Screen()
-        self.lines = _lines(self.screen, line.level)
+        self._chat = chat
+        self.chat: Chat | None = None  # the conversation, for a graph
+        talking = chat and sys.stdin is not None and sys.stdin.isatty() and line.level < VERBOSE
+        self.lines = Lines(self.screen, QUIET) if talking else _lines(self.screen, line.level)
         self.run: Run | None = None
         self._timeout = line.number("timeout")
         self._events: Events | None = None
@@ -58,7 +62,7 @@ class Drive:
             return self._broke(self.run, error)
         run = self.run or (look() if look is not None else None)
         assert run is not None
-        return report(result, run, self.line, self.lines, self._why)
+        return report(result, run, self.line, self.lines, self._why, self.chat is not None and self.chat.spoken)
 
     def _broke(self, run: Run, error: PflowError) -> int:
         """Something of the engine's own went wrong while it ran; what was recorded until then is kept."""
@@ -93,12 +97,16 @@ class Drive:
         present = present and not self.line.has("print")
         person = Person(self.lines, present, self.line.has("yes"))
         sinks: list[Callable[[Envelope], None]] = [self.lines]
+        if self._chat:
+            silent = self.line.json or self.line.value("events") == "-"
+            self.chat = Chat(self.lines, sys.__stdout__ or sys.stdout, silent)
+            sinks.insert(0, self.chat)
         if self._events is not None:
             sinks.append(self._events)
         return {
             "hub": Hub(*sinks),
             "on_doubt": self.line.value("on-doubt"),
-            "answer": person.answer if person.present or self.line.has("yes") else None,
+            "answer": self.chat.answer if self.chat else person.answer if present or self.line.has("yes") else None,
             "decide": person.decide if person.present else None,
             "started": self._started,
         }

@@ -6,7 +6,6 @@ is known by name and answered with a sentence.
 
 from __future__ import annotations
 
-MCP = "MCP servers come in a later version of pflow"
 SOMETIME = "it comes in a later version of pflow"
 PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
 
@@ -69,6 +68,13 @@ _OPTIONS = (
     Option("node", "the node that asked, where several do", "NODE"),
     Option("name", "the name to save it under", "N"),
     Option("unset", "give the default back"),
+    Option(
+        "env", "a variable that the server gets; K alone refers to the secret K of your settings", "K[=V]", repeats=True
+    ),
+    Option("header", "a header that is sent to the server, 'Name: value'; ${K} refers to a secret", "H", repeats=True),
+    Option("http", "serve HTTP on this machine only, with a token, instead of stdin and stdout"),
+    Option("port", "the port for HTTP (default: a free one)", "N"),
+    Option("allow", "a further folder whose workflows and runs may be reached", "DIR", repeats=True),
     Option("help", "show this page", short="h"),
     Option("version", "print the version"),
 )

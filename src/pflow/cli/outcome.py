@@ -114,7 +114,12 @@ def shown_value(result: Result, run: Run, key: str | None = None) -> Any:
 
 
 def _last(result: Result, plan: Plan) -> Any:
-    for node_id in reversed(plan.order):
+    """The main output of the last node: in the plan's order, or where a run finds its own way, of the last visit."""
+    if plan.workflow.scheduler != "topological":
+        ended = [visit.rpartition("#")[0] for visit in reversed(result.visits) if "/" not in visit]
+    else:
+        ended = list(reversed(plan.order))
+    for node_id in ended:
         outcome = _latest(result, node_id)
         if outcome is not None and outcome.status == "completed":
             return _main_output(plan, node_id, outcome.outputs)

@@ -39,14 +39,15 @@ def list_types(line: Line) -> int:
 def search(line: Line) -> int:
     """``pflow registry search WORDS``: every word must occur in name, description or params."""
     words = [word.lower() for word in line.words]
-    found = [kind for kind in known().types() if all(word in _haystack(kind) for word in words)]
+    found = [kind for kind in known().types() if all(word in haystack(kind) for word in words)]
     if not found and not line.json:
         Screen().say(f"no node type mentions {' and '.join(line.words)}; `pflow registry list` shows all")
         return 0
     return _listed(line, found)
 
 
-def _haystack(kind: NodeType) -> str:
+def haystack(kind: NodeType) -> str:
+    """What a search looks through."""
     return " ".join([kind.name, *kind.declared.names, kind.doc, *kind.params]).lower()
 
 
@@ -55,16 +56,17 @@ def _listed(line: Line, kinds: list[NodeType]) -> int:
         print_json([type_view(kind) for kind in kinds])
     else:
         wide = max(len(kind.name) for kind in kinds)
-        result("\n".join(f"{kind.name:{wide}}  {_effect(kind):6}  {_summary(kind)}" for kind in kinds))
+        result("\n".join(f"{kind.name:{wide}}  {type_effect(kind):6}  {summary(kind)}" for kind in kinds))
     return 0
 
 
-def _effect(kind: NodeType) -> Effect:
+def type_effect(kind: NodeType) -> Effect:
     """What a type does to the world, as far as its defaults tell."""
     return kind.effect_for({name: UNKNOWN if one.required else one.default for name, one in kind.params.items()})
 
 
-def _summary(kind: NodeType) -> str:
+def summary(kind: NodeType) -> str:
+    """What a type is for, on one line."""
     return one_line(kind.doc.partition("\n\n")[0], 120)
 
 
@@ -84,7 +86,7 @@ def type_view(kind: NodeType) -> dict[str, Any]:
         "name": kind.name,
         "version": kind.version or None,
         "description": kind.doc,
-        "effect": _effect(kind),
+        "effect": type_effect(kind),
         "params": [_param_view(param) for param in kind.params.values()],
         "open": kind.open,
         "outputs": list(kind.declared.outputs) if kind.declared.outputs is not None else None,
@@ -94,6 +96,7 @@ def type_view(kind: NodeType) -> dict[str, Any]:
         "aliases": kind.declared.aliases,
         "examples": list(kind.declared.examples),
         "origin": kind.origin,
+        **({"schema": kind.schema} if kind.schema is not None else {}),
     }
 
 
@@ -110,7 +113,7 @@ def _type_text(param: Param) -> str:
 
 def _page(kind: NodeType) -> list[str]:
     version = f"@{kind.version}" if kind.version else ""
-    lines = [f"{kind.name}{version}  ({_effect(kind)})", "", *kind.doc.splitlines(), "", "Params:"]
+    lines = [f"{kind.name}{version}  ({type_effect(kind)})", "", *kind.doc.splitlines(), "", "Params:"]
     lines += [f"  {_param_text(kind, param)}" for param in kind.params.values()] or ["  none"]
     if kind.open:
         lines.append("  … and any others")
@@ -130,7 +133,9 @@ def _param_text(kind: NodeType, param: Param) -> str:
     others = [alias for alias, canonical in kind.declared.aliases.items() if canonical == param.name]
     also = f" (also: {', '.join(others)})" if others else ""
     rest = "required" if param.required else f"= {json_text(param.default)}"
-    return f"{name}{also}: {_type_text(param)}  {rest}"
+    field = (kind.schema or {}).get("properties", {}).get(param.name)
+    said = one_line(str(field["description"]), 100) if isinstance(field, dict) and "description" in field else ""
+    return f"{name}{also}: {_type_text(param)}  {rest}" + (f"  {said}" if said else "")
 
 
 def _example(kind: NodeType, example: dict[str, Any]) -> str:
@@ -180,6 +185,8 @@ def accept(line: Line) -> int:
     kind = known().get(line.words[0])
     if kind.trusted:
         raise UsageError(f"{kind.name} is built in", "its effect is known, and cannot be changed")
+    if kind.stays_impure:
+        raise UsageError(f"{kind.name} stays impure: {kind.stays_impure}", "it is asked about before it runs twice")
     Standings().set(kind, "accepted")
     Screen().say(f"✓ {kind.name} is taken as quiet: it may be retried and restarted, until its source changes")
     return 0

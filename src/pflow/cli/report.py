@@ -23,15 +23,18 @@ LAST = 10  # lines of what a command said before it failed
 EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
 
 
-def report(made: Result, run: Run, line: Line, lines: Lines, why: str = "") -> int:
-    """Tell how a run went, and return the exit code; ``why`` is why it was cancelled here."""
+def report(made: Result, run: Run, line: Line, lines: Lines, why: str = "", spoken: bool = False) -> int:
+    """Tell how a run went, and return the exit code; ``why`` is why it was cancelled here.
+
+    What was ``spoken`` while the run went on is not told again.
+    """
     if made.error is not None and run.hub.redact is not None:
         made = msgspec.structs.replace(made, error=_without_secrets(made.error, run.hub.redact))
     if made.success:
         _summary(made, run, lines)
     else:
         _explain(made, run, lines, why)
-    delivered = _deliver(made, run, line, lines)
+    delivered = (spoken and not line.json) or _deliver(made, run, line, lines)
     return EXIT.get(made.status, 1) if delivered else 1
 
 

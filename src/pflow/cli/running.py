@@ -7,11 +7,11 @@ from typing import Any
 
 from pflow import app
 from pflow.app.documents import kept_workflow
-from pflow.app.history import find, inspect, recall, records
+from pflow.app.history import find, first_record, inspect, recall, records
 from pflow.cli import consent
 from pflow.cli.arrow import eaten
 from pflow.cli.complaints import described
-from pflow.cli.driving import Drive
+from pflow.cli.driving import INTERRUPTED, Drive
 from pflow.cli.inputs import gather, pairs
 from pflow.cli.outcome import check_key
 from pflow.cli.person import choice_of
@@ -28,7 +28,7 @@ def run(line: Line) -> int:
     """``pflow FILE``, ``pflow run FILE``."""
     workflow, is_file = workflow_for(line.words[0])
     check_key(line.value("output"), workflow)
-    drive = Drive(line)
+    drive = Drive(line, workflow.scheduler == "reactive")
     inputs = gather(line, workflow, drive.screen)
     if line.has("validate-only"):
         from pflow.cli.checking import check_only
@@ -40,8 +40,7 @@ def run(line: Line) -> int:
     if warning_text := eaten():
         drive.screen.say(warning_text)
     if not consent.given(line, workflow, lambda: app.plan(workflow), drive.screen):
-        drive.screen.say("nothing was run")
-        return 130
+        return _declined(drive.screen)
     chosen = {
         "jobs": line.count("jobs"),
         "iterate": is_file and not line.has("no-cache"),
@@ -55,12 +54,19 @@ def run(line: Line) -> int:
 
 def resume(line: Line) -> int:
     """``pflow resume RUN``."""
-    return go_on(line, folder_of(line.words[0]))
+    folder = folder_of(line.words[0])
+    screen = Screen()
+    return go_on(line, folder) if consent.to_go_on(line, folder, screen) else _declined(screen)
+
+
+def _declined(screen: Screen) -> int:
+    screen.say("nothing was run")
+    return INTERRUPTED
 
 
 def go_on(line: Line, folder: Path) -> int:
     """Go on with a run, or with a fork of it."""
-    drive = Drive(line)
+    drive = Drive(line, first_record(find(folder)).dialect == "hifide")
     at = line.value("at")
     if at is not None:
         forked = app.fork(folder, at)
@@ -99,6 +105,8 @@ def reply(line: Line) -> int:
     made = choice_of(text, asked.choices) if asked.choices and text else text
     if made is None:
         raise UsageError(f"{text!r} is none of the choices", f"one of: {', '.join(asked.choices)}")
+    if not lease.alive(folder) and not consent.to_go_on(line, folder, Screen()):
+        return _declined(Screen())
     app.reply(folder, made, visit=asked.visit)
     if not lease.alive(folder):
         try:

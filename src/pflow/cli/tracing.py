@@ -7,6 +7,7 @@ from typing import Any
 
 from pflow.app.documents import kept_workflow
 from pflow.app.history import last, recall, records, status
+from pflow.app.scene import Scenes
 from pflow.app.secrets import redactor
 from pflow.cli.complaints import print_json
 from pflow.cli.lines import node_name
@@ -14,7 +15,6 @@ from pflow.cli.looking import clock
 from pflow.cli.screen import lasted, one_line, result, shortened
 from pflow.cli.which import folder_of
 from pflow.cli.words import Line
-from pflow.engines.views import node_folder
 from pflow.errors import PflowError
 from pflow.kernel.telling import shown
 from pflow.model.redact import HIDDEN
@@ -33,7 +33,6 @@ from pflow.model.run import (
     Tried,
 )
 from pflow.model.value import json_text, portable
-from pflow.storage.files import read_json
 from pflow.storage.runs import RunFolder
 
 _MARKS = {"completed": "✓", "failed": "✗", "skipped": "ℹ", "cancelled": "ℹ"}
@@ -57,6 +56,7 @@ def trace_view(folder: RunFolder) -> dict[str, Any]:
     assert isinstance(opened, Opened)
     failure = next((one.failure for one in reversed(found) if isinstance(one, Finished)), None)
     timeline = [entry for record in found if (entry := _entry(record, opened.t))]
+    scenes = Scenes(folder)
     view = {
         "run_id": folder.id,
         "workflow": opened.workflow,
@@ -69,7 +69,10 @@ def trace_view(folder: RunFolder) -> dict[str, Any]:
         "inputs": _inputs(folder, opened),
         "forked": opened.forked or None,
         "timeline": timeline,
-        "failure": _failure(folder, failure) if failure is not None else None,
+        "failure": _failure(scenes, failure) if failure is not None else None,
+        "unfinished": [
+            {"node_id": node_name(visit), "visit": visit, **scenes.of(visit)} for visit in scenes.unfinished()
+        ],
         "path": str(folder.path),
     }
     shown_view: dict[str, Any] = redactor(None, {}, None).value(view)
@@ -86,15 +89,12 @@ def _inputs(folder: RunFolder, opened: Opened) -> dict[str, Any]:
     return {name: HIDDEN if name in secret else portable(value) for name, value in opened.inputs.items()}
 
 
-def _failure(folder: RunFolder, failure: Failure) -> dict[str, Any]:
-    """Where a run failed, with what the node was given."""
+def _failure(scenes: Scenes, failure: Failure) -> dict[str, Any]:
+    """Where a run failed, with what the node was given and what it saw."""
     visit = failure.chain[-1] if failure.chain else ""
-    try:
-        given = read_json(folder.path / node_folder(visit) / "input.json") if visit else None
-    except (OSError, ValueError):
-        given = None
     extra = {"context": failure.context, "stack_trace": failure.stack_trace}
-    return {"node_id": node_name(visit) or None, "visit": visit or None, **shown(failure), "params": given, **extra}
+    own = {"node_id": node_name(visit) or None, "visit": visit or None, **shown(failure), **extra}
+    return own | (scenes.of(visit) if visit else {"params": None, "inputs": None, "shared": {}, "attempts": []})
 
 
 # The timeline.
@@ -187,14 +187,37 @@ _PHRASES: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
 
 
 def _marker(view: dict[str, Any]) -> list[str]:
-    """Where it failed: the node, what it said, what it was given."""
+    """Where it failed or was cut off: the node, what it said, what it was given, what it saw."""
+    lines: list[str] = []
     failure = view["failure"]
-    if failure is None:
-        return []
-    lines = ["", f"  FAILED at {failure['node_id'] or 'the end'}: {shortened(failure.get('message', ''))}"]
-    if failure.get("hint"):
-        lines.append(f"    hint: {shortened(failure['hint'])}")
-    lines += [f"    {name}: {one_line(json_text(value), 500)}" for name, value in (failure["params"] or {}).items()]
-    for name, value in failure["context"].items():
-        lines.append(f"    {name}: {shortened(value if isinstance(value, str) else json_text(value))}".rstrip())
+    if failure is not None:
+        lines += ["", f"  FAILED at {failure['node_id'] or 'the end'}: {shortened(failure.get('message', ''))}"]
+        if failure.get("hint"):
+            lines.append(f"    hint: {shortened(failure['hint'])}")
+        lines += _given(failure)
+        for name, value in failure["context"].items():
+            lines.append(f"    {name}: {shortened(value if isinstance(value, str) else json_text(value))}".rstrip())
+        lines += _around(failure)
+    for one in view["unfinished"]:
+        number = one["attempts"][-1]["attempt"] if one["attempts"] else 1
+        lines += ["", f"  LEFT at {one['node_id']}, attempt {number}", *_given(one), *_around(one)]
     return lines
+
+
+def _given(scene: dict[str, Any]) -> list[str]:
+    """What a node was given: resolved, and as written where that is not the same."""
+    inputs, params = scene["inputs"] or {}, scene["params"] or {}
+    lines = [f"    {name}: {one_line(json_text(value), 500)}" for name, value in inputs.items()]
+    written = {name: value for name, value in params.items() if inputs.get(name) != value}
+    return lines + [f"    {name} as written: {one_line(json_text(value), 500)}" for name, value in written.items()]
+
+
+def _around(scene: dict[str, Any]) -> list[str]:
+    lines = [f"    shared {name}: {one_line(json_text(value), 200)}" for name, value in scene["shared"].items()]
+    tries = [one for one in scene["attempts"] if len(scene["attempts"]) > 1]
+    return lines + [
+        f"    attempt {one['attempt']}: {one['outcome']}"
+        + (f" after {lasted(one['ended_ms'])}" if "ended_ms" in one else "")
+        + (f": {one_line(one['error'].get('message', ''))}" if one.get("error") else "")
+        for one in tries
+    ]

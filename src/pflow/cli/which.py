@@ -14,7 +14,7 @@ from pflow.cli.options import PLAIN_WORDS
 from pflow.errors import UsageError, nearest
 from pflow.model.workflow import Workflow
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class Target(NamedTuple):
@@ -27,7 +27,7 @@ class Target(NamedTuple):
 def workflow_for(target: str) -> Target:
     """What a word on the command line means: a file, a saved workflow, or a pipeline of nodes."""
     path = Path(target)
-    if path.suffix.lower() in _SUFFIXES or path.is_file():
+    if path.suffix.lower() in SUFFIXES or path.is_file():
         return Target(app.load(path), True)
     words = target.split()
     registry = app.registry_for(Workflow("", "", ()), app.Options()) if ARROW in target or len(words) > 1 else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pflow.engines.views import Viewer
-from pflow.errors import JournalError
+from pflow.errors import JournalError, PflowError
 from pflow.kernel.run import Run
 from pflow.model.redact import Redactor
 from pflow.model.run import AnyRecord, Opened
 from pflow.storage.journal import Journal
 from pflow.storage.lease import Lease
 from pflow.storage.runs import RunFolder
+from pflow.storage.sealing import Seal
 
 
 class Fenced:
@@ -41,18 +44,18 @@ class Held:
         self._lease = lease
 
     @classmethod
-    def create(cls, folder: RunFolder, durable: bool = True) -> Held:
-        """Take a new run's folder."""
+    def create(cls, folder: RunFolder, durable: bool = True, seal: Seal | None = None) -> Held:
+        """Take a new run's folder; without a seal, the records it will get are sealed already."""
         lease = Lease.acquire(folder.path, folder.id)
-        return cls(folder, lease, Journal.create(folder.journal), [], durable)
+        return cls(folder, lease, Journal.create(folder.journal, seal), [], durable)
 
     @classmethod
-    def open(cls, folder: RunFolder, durable: bool = True) -> Held:
+    def open(cls, folder: RunFolder, seal: Callable[[Opened], Seal], durable: bool = True) -> Held:
         """Take an existing run's folder; raises ``RunBusy`` when a live process has it."""
         lease = Lease.acquire(folder.path, folder.id)
         try:
-            journal, records = Journal.open(folder.journal)
-        except JournalError:
+            journal, records = Journal.open(folder.journal, seal)
+        except PflowError:
             lease.release()
             raise
         return cls(folder, lease, journal, records, durable)
@@ -76,6 +79,15 @@ class Held:
                 viewer.refresh()
         finally:
             self.close()
+
+    def repair(self, run: Run, redactor: Redactor) -> None:
+        """Bring the views of a run that has ended up to date, if whoever drove it died before it did."""
+        try:
+            fresh = self.folder.state.stat().st_mtime_ns >= self.folder.journal.stat().st_mtime_ns
+        except OSError:
+            fresh = False
+        if not fresh:
+            Viewer(run, self.folder.path, redactor).repair()
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from pflow.agents.answer import objects
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
@@ -58,7 +59,8 @@ class Viewer:
 
     def _of_run(self) -> dict[str, Any]:
         run, opened = self._run, self._run.memory.opened
-        values = {node_id: portable(made) for node_id, made in run.root.outputs().items()}
+        outputs = run.root.values if run.root.plan.workflow.flat else run.root.outputs()
+        values = {name: portable(made) for name, made in outputs.items()}
         metadata: dict[str, Any] = msgspec.to_builtins(opened) if opened is not None else {}
         for key in ("k", "c"):
             metadata.pop(key, None)
@@ -72,6 +74,9 @@ class Viewer:
         outcome = self._run.memory.ended.get(visit)
         if outcome is not None:
             made.append((f"{folder}/output.json", portable(outputs_of(outcome))))
+            answer = _answer(outcome)
+            if answer is not None:
+                made.append((f"{folder}/agent_response.json", answer))
         return made
 
 
@@ -111,6 +116,17 @@ def step_view(outcome: Outcome) -> dict[str, Any]:
     if outcome.failure is not None:
         view["error"] = shown(outcome.failure)
     return view
+
+
+def _answer(outcome: Outcome) -> dict[str, Any] | None:
+    """What an agent said, as it said it: its text, the data in it, and what it used; None for other nodes."""
+    made = outcome.outputs
+    if outcome.failure is not None and "answer" in outcome.failure.context:
+        return {"text": outcome.failure.context["answer"], "error": shown(outcome.failure)}
+    if not isinstance(made.get("text"), str) or "usage" not in made:
+        return None
+    data = next(iter(reversed(list(objects(made["text"])))), None)  # the last: an example comes before the answer
+    return {"text": made["text"], "data": data, "usage": portable(made["usage"])}
 
 
 def node_folder(visit: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pflow.kernel import telling
 from pflow.kernel.memory import AskKey
-from pflow.kernel.scope import Ready
+from pflow.kernel.scope import SPIN, Ready
 from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
 from pflow.model.workflow import Workflow
@@ -47,6 +47,7 @@ class Guide:
         registry: Registry | None = None,
         folder: Path | None = None,
         output_limit: int = 10_000_000,
+        spin: int = SPIN,
         on_doubt: Decision | None = None,
         answer: Callable[[Asked], Awaitable[Any]] | None = None,
         decide: Callable[[str, int], Awaitable[Decision | None]] | None = None,
@@ -55,6 +56,7 @@ class Guide:
         self.registry = registry
         self.folder = folder  # of the run: messages arrive in its inbox
         self.output_limit = output_limit
+        self.spin = spin  # how often a graph may come back to its nodes without waiting for anybody
         self.on_doubt = on_doubt
         self.answer = answer  # asks a person who is present; None from it means "not now"
         self.decide = decide  # the same for a doubt, by visit and attempt

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError
 from pflow.kernel import nested, telling
+from pflow.kernel.live import Stream
+from pflow.kernel.scope import Scope
+from pflow.model.run import Stored
+from pflow.model.value import plain
 from pflow.nodes.spec import NodeType
 from pflow.nodes.step import Iteration, StepContext
 from pflow.storage.files import private_folder
@@ -41,6 +45,18 @@ class Door:
         """Wait for a person's answer."""
         return await self._run.desk.ask(step, n, question, choices)
 
+    def step_stream(self, step: StepContext) -> Stream | None:
+        """What flows into the step while it is under way, in a graph of ports."""
+        scope: Scope = step.scope
+        if scope.live is None:
+            return None
+        return Stream(self._run, scope, scope.live, step, step.inputs)
+
+    def step_store(self, key: str, value: Any) -> None:
+        """Put a value into the run's store, at once."""
+        run = self._run
+        run.note(Stored(run.clock.now(), key, plain(value)))
+
     async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run a workflow inside a step."""
         return await nested.run_workflow(self._run, step, workflow, inputs)
@@ -60,3 +76,7 @@ class Door:
         if self._run.guide.registry is None:
             raise NodeError("this run knows no other node types", "give it a registry")
         return self._run.guide.registry.get(type_name)
+
+    def step_types(self) -> list[NodeType]:
+        """Every node type."""
+        return self._run.guide.registry.types() if self._run.guide.registry is not None else []

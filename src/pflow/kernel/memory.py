@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pflow.model.run import (
+    PULL,
     AnyRecord,
     Asked,
     Began,
@@ -24,6 +25,8 @@ from pflow.model.run import (
 )
 
 AskKey = tuple[str, str, int]  # visit, port, n
+
+_OPEN = ("timeout", "lost")  # failures, beside a cancel, that leave open whether the visit took effect
 
 
 class Memory:
@@ -93,12 +96,13 @@ class Memory:
             return
         if outcome.status == "failed":
             self.tried[visit] = outcome.attempts
-            if outcome.failure is None or outcome.failure.kind != "timeout":
-                self.begun.pop(visit, None)  # it said how it went; a timeout or a cancel leaves that open
+            if outcome.failure is None or outcome.failure.kind not in _OPEN:
+                self.begun.pop(visit, None)  # it said how it went
         self.decided.pop(visit, None)
 
     def _asked(self, record: Asked) -> None:
-        self.asked[record.visit, record.port, record.n] = record
+        if not record.port.startswith(PULL):
+            self.asked[record.visit, record.port, record.n] = record
         if "/" in record.visit:
             self._keep(record.visit, record)
 

@@ -36,7 +36,8 @@ async def run_workflow(run: Run, step: StepContext, ref: Any, inputs: Mapping[st
     plan, values = run.guide.load(ref, outer.plan.workflow, plain(dict(inputs)))
     k, step.nested = step.nested, step.nested + 1
     prefix = f"{step.visit}/~{k}/" if k else f"{step.visit}/"
-    scope = Scope(plan, values, prefix, f"{outer.label}{step.node_id}/", plan.workflow.width, outer.depth + 1)
+    label = f"{outer.label}{step.node_id}/"
+    scope = Scope(plan, values, prefix, label, plan.workflow.width, outer.depth + 1, run.guide.spin)
     scope.base = _base(run, step)
     await _drive(run, step, scope)
     return declared_outputs(scope)
@@ -69,7 +70,7 @@ async def run_each(
             made[i] = Iteration(own, failure)
             step.progress(next(done), len(items))
 
-    if width == 1:
+    if width == 1 or not items:
         await work()
     else:
         await _together([work() for _ in range(min(width, len(items)))])

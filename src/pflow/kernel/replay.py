@@ -6,7 +6,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pflow.kernel.scope import Scope, cancelled
-from pflow.model.run import AnyRecord, Asked, Cancelled, Command, Ended, Fact, Finish, Reopened, Start, Stop
+from pflow.model.run import (
+    Answer,
+    AnyRecord,
+    Asked,
+    Cancelled,
+    Command,
+    Ended,
+    Fact,
+    Feed,
+    Finish,
+    Reopened,
+    Start,
+    Stop,
+)
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -29,6 +42,10 @@ def follow(scope: Scope, fact: Fact) -> None:
         _heed(scope, scope.wake())
     if type(fact) is Ended:
         scope.fold(fact.visit, fact.outcome)
+        if scope.live is not None:
+            scope.live.ended(fact.visit, fact.outcome)
+    if type(fact) is Asked and scope.live is not None:
+        scope.live.ask(fact)
     if type(fact) is Reopened:
         scope.finish = None
     _heed(scope, scope.scheduler.on(fact))
@@ -63,3 +80,7 @@ def _heed(scope: Scope, commands: list[Command]) -> None:
             scope.stopping[command.visit] = command.why
         elif type(command) is Finish:
             scope.finish = command
+        elif type(command) is Feed and scope.live is not None:
+            scope.live.feed(command.visit, command.values)
+        elif type(command) is Answer and scope.live is not None:
+            scope.live.answer(command)

@@ -22,21 +22,26 @@ from pflow.kernel.desk import Desk, Guide
 from pflow.kernel.door import Door
 from pflow.kernel.execute import execute, prepare
 from pflow.kernel.feed import Hub
+from pflow.kernel.live import Live
 from pflow.kernel.memory import Memory
 from pflow.kernel.ports import Log, Watcher
 from pflow.kernel.scope import Ready, Scope, cancelled
 from pflow.model.run import (
+    Answer,
+    Asked,
     Began,
     Cancelled,
     Command,
     Ended,
     Fact,
     Failure,
+    Feed,
     Finish,
     Finished,
     Note,
     Opened,
     RunStatus,
+    Say,
     Start,
     Stop,
     Stored,
@@ -78,7 +83,7 @@ class Run:
         self.memory = Memory()
         self.desk = Desk(self)
         self.door = Door(self)
-        self.root = Scope(plan, values, "", "", width)
+        self.root = Scope(plan, values, "", "", width, spin=self.guide.spin)
         self.left: Literal["", "paused", "interrupted"] = ""  # why the run was left unfinished
         self.watcher: Watcher | None = None
         self.busy = 0  # visits at work, those that only wait not counted
@@ -192,6 +197,10 @@ class Run:
                 if self.watcher is not None:
                     self.watcher.touch(fact.visit, None)
                 scope.fold(fact.visit, fact.outcome)
+                if scope.live is not None:
+                    telling.conversations(self, scope, fact.visit, scope.live.ended(fact.visit, fact.outcome))
+            elif type(fact) is Asked and scope.live is not None:
+                scope.live.ask(fact)
             self._apply(scope, scope.scheduler.on(fact))
             posted.popleft()
 
@@ -209,8 +218,19 @@ class Run:
                 self._stop(scope, command.visit, command.why)
             elif type(command) is Finish:
                 self._finish(scope, command)
+            elif scope.live is not None:
+                self._flow(scope, scope.live, command)
             else:
                 raise InternalError(f"the scheduler gave a command that the kernel does not know: {command}")
+
+    def _flow(self, scope: Scope, live: Live, command: Command) -> None:
+        """Hand values to visits that are under way."""
+        if type(command) is Feed:
+            live.feed(command.visit, command.values)
+        elif type(command) is Answer:
+            self.busy += live.answer(command)
+        elif type(command) is Say and self.hub.sinks:
+            telling.about(self, scope, command.node, command.kind, command.data)
 
     def tell(self, scope: Scope, fact: Fact) -> None:
         """Tell a nested scheduler what follows from its parent's command; that needs no record of its own."""
@@ -303,7 +323,7 @@ class Run:
             if ready.call is not None:
                 outcome = reusing.remember(self, ready, outcome)
             outcome = scope.route(ready.visit, outcome)
-            self.post(scope, Ended(self.clock.now(), visit, outcome))
+            self.post(scope, Ended(self.clock.now(), visit, outcome, ready.seen))
             if perf_counter() - self._yielded > SLICE:
                 await asyncio.sleep(0)
                 self._yielded = perf_counter()
@@ -339,6 +359,7 @@ class Run:
 
     def keep(self, ready: Ready, step: StepContext) -> None:
         """Record what an attempt stored and used."""
+        ready.seen = step.seen
         for key, value in step.writes.items():
             made = ready.writes[key] = plain(value)
             self.note(Stored(self.clock.now(), key, made))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pflow.model.run import Command, Fact, Failure, Finish, Outcome, Visit
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.reuse.policy import Call, Miss
 from pflow.schedulers.topological import Topological
+
+if TYPE_CHECKING:
+    from pflow.kernel.live import Live
+
+SPIN = 1000  # how often a graph may come back to its nodes without waiting for anybody
 
 
 class Scheduler(Protocol):
@@ -31,7 +36,9 @@ class Scheduler(Protocol):
 class Ready:
     """A visit that was prepared and waits to be executed."""
 
-    __slots__ = ("attempt", "begun", "call", "params", "planned", "used", "visit", "wait_until", "why", "writes")
+    __slots__ = (
+        "attempt", "begun", "call", "params", "planned", "seen", "used", "visit", "wait_until", "why", "writes",
+    )  # fmt: skip
 
     def __init__(self, visit: Visit, planned: Planned, params: dict[str, Any], attempt: int, wait_until: float) -> None:
         self.visit = visit
@@ -40,6 +47,7 @@ class Ready:
         self.attempt = attempt  # the number of the attempt that comes next
         self.wait_until = wait_until  # a crash during a delay waits for the rest of it
         self.begun = False  # its intent is in the journal
+        self.seen = 0  # feeds that had arrived when it returned
         self.used: dict[str, Any] = {}
         self.writes: dict[str, Any] = {}  # what its attempts stored
         self.call: Call | None = None  # what a reuse policy was asked
@@ -49,14 +57,17 @@ class Ready:
 class Scope:
     """A scheduler with the values it has led to and the work it has under way."""
 
-    def __init__(self, plan: Plan, values: Values, prefix: str, label: str, width: int, depth: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, values: Values, prefix: str, label: str, width: int, depth: int = 0, spin: int = SPIN
+    ) -> None:
         self.plan = plan
         self.values = values
         self.width = width
         self.depth = depth  # of workflows around this one
         self.prefix = prefix  # of the visit ids in it: "" or "sub#1/"
         self.label = label  # of the tasks in it, for events: "" or "sub/"
-        self.scheduler: Scheduler = scheduler_for(plan, values, prefix, width)
+        self.scheduler: Scheduler = scheduler_for(plan, values, prefix, width, spin)
+        self.live = live_for(plan)
         self.lineages: dict[str, str] = {}
         self.base = ""  # the lineage of what this scope was given
         self.outer: Scope | None = None  # the scope whose values this one sees
@@ -107,8 +118,21 @@ class Scope:
         return {node_id: self.values[node_id] for node_id in self.plan.graph.ids if node_id in self.values}
 
 
-def scheduler_for(plan: Plan, values: Values, prefix: str, width: int) -> Scheduler:
+def live_for(plan: Plan) -> Live | None:
+    """What a scope needs in which values flow into visits under way."""
+    if plan.workflow.scheduler != "reactive":
+        return None
+    from pflow.kernel.live import Live
+
+    return Live()
+
+
+def scheduler_for(plan: Plan, values: Values, prefix: str, width: int, spin: int) -> Scheduler:
     """The scheduler that a plan asks for."""
+    if plan.workflow.scheduler == "reactive":
+        from pflow.schedulers.reactive import Reactive
+
+        return Reactive(plan.graph, prefix, spin)
     if plan.workflow.scheduler == "routed":
         from pflow.schedulers.routed import Routed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pflow.kernel.scope import Ready, Scope
+from pflow.model.conversation import Conversation, brief
 from pflow.model.event import Context
 from pflow.model.run import Ended, Failure
 from pflow.model.value import plain
@@ -86,12 +87,23 @@ def about(run: Run, scope: Scope, node: str, kind: str, data: dict[str, Any]) ->
     run.hub.emit(Context(run.run_id, PHASE, task), kind, {"taskId": task, **data})
 
 
+def conversations(run: Run, scope: Scope, visit: str, changed: list[Conversation]) -> None:
+    """Conversations are what they were not before."""
+    if not run.hub.sinks:
+        return
+    node = visit.rpartition("/")[2].rpartition("#")[0]
+    for made in changed:
+        last = made.last
+        added = {"last": {"role": last.role, "content": last.content}} if last else {}
+        about(run, scope, node, "context:update", {"visit": visit, **made.brief(), **added})
+
+
 def of_step(run: Run, step: StepContext, kind: str, data: dict[str, Any]) -> None:
     """Something that node code said; an ``agent:…`` event names its agent in the context as well."""
     scope: Scope = step.scope
     task = f"node:{scope.label}{step.node_id}"
     agent = str(data.get("agent", "")) if kind.startswith("agent:") else ""
-    run.hub.emit(Context(run.run_id, PHASE, task, agent), kind, {"taskId": task, **plain(data)})
+    run.hub.emit(Context(run.run_id, PHASE, task, agent), kind, {"taskId": task, **brief(plain(data))})
 
 
 def shown(failure: Failure | None) -> dict[str, Any]:

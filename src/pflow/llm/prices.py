@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from pflow.llm.interface import Request, Usage
 
 CHARACTERS = 3.5  # of a text, to a token, for a guess made before a call
@@ -35,3 +37,8 @@ def expected(request: Request) -> Usage:
     attached = sum(len(message.attachments) for message in request.messages)
     tokens = 1 + int(characters / CHARACTERS) + IMAGE * attached
     return Usage(input_tokens=tokens, output_tokens=request.max_tokens or 0)
+
+
+def priced(usage: Usage) -> Usage:
+    """The usage with what it cost, where that is known."""
+    return msgspec.structs.replace(usage, cost_usd=cost(usage, usage.model))

@@ -86,9 +86,9 @@ def check(schema: Any) -> Schema:
     return schema
 
 
-def problem(value: Any, schema: Schema) -> str:
+def problem(value: Any, schema: Schema, name: str = "the answer") -> str:
     """The first thing in which a value does not fit, with its place; empty where it fits."""
-    return next(_problems(value, schema, schema, "the answer", 0), "")
+    return next(_problems(value, schema, schema, name, 0), "")
 
 
 def _problems(value: Any, schema: Any, root: Schema, at: str, depth: int) -> Iterator[str]:

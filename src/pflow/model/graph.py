@@ -23,6 +23,15 @@ class PlannedEdge(msgspec.Struct, frozen=True):
     guard: Test | None = None
 
 
+class Wire(msgspec.Struct, frozen=True):
+    """An edge between two ports, by the indexes of its nodes."""
+
+    source: int
+    out: str
+    target: int
+    port: str
+
+
 class Graph(msgspec.Struct, frozen=True):
     """The nodes of a plan and the edges between them."""
 
@@ -32,3 +41,5 @@ class Graph(msgspec.Struct, frozen=True):
     tolerate: tuple[bool, ...]
     fail_fast: bool = True
     limits: tuple[int, ...] = ()  # how often each node may be visited
+    wires: tuple[Wire, ...] = ()  # where values flow from port to port
+    entry: int = 0  # the node that such a graph starts with

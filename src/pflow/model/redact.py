@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pflow.model.conversation import Conversation
 from pflow.model.value import Value
 
 HIDDEN = "[redacted]"
@@ -42,7 +43,7 @@ class Redactor:
         if isinstance(value, Mapping):
             fields = {key: self._field(key, item) for key, item in value.items()}
             return value if all(fields[key] is item for key, item in value.items()) else fields
-        return value
+        return self.value(value.whole()) if isinstance(value, Conversation) else value
 
     def _field(self, key: str, item: Value) -> Value:
         telling = isinstance(item, str) and item and looks_secret(key)

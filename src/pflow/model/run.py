@@ -15,6 +15,7 @@ import msgspec
 StepStatus = Literal["completed", "failed", "skipped", "cancelled"]
 RunStatus = Literal["running", "completed", "failed", "paused", "interrupted", "cancelled"]
 Decision = Literal["retry", "skip", "fail"]
+PULL = "pull:"  # begins the port of an ask that another node answers, not a person
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -220,4 +221,12 @@ class Finish(msgspec.Struct, frozen=True):
     failure: Failure | None = None
 
 
-Command = Start | Feed | Answer | Stop | Finish
+class Say(msgspec.Struct, frozen=True):
+    """Tell subscribers why: nothing else comes of it."""
+
+    kind: str
+    node: str
+    data: dict[str, Any]
+
+
+Command = Start | Feed | Answer | Stop | Finish | Say

@@ -1,7 +1,7 @@
 """Values: what flows between nodes, how they are compared, and how they are written down.
 
-A *plain* value is None, bool, int, float, str, bytes, a list of plain values or a dict from str to plain
-values. Whatever a node returns is made plain at the border, so that what the live run sees is exactly what a
+A *plain* value is None, bool, int, float, str, bytes, a conversation, a list of plain values or a dict from str to
+plain values. Whatever a node returns is made plain at the border, so that what the live run sees is exactly what a
 replay of its journal will see. A *portable* value is its JSON form, in which what JSON lacks is tagged.
 """
 
@@ -15,13 +15,14 @@ from typing import Any
 
 import msgspec
 
+from pflow.model.conversation import TAG, Conversation, whole
+
 Value = Any  # a plain value; Python's types cannot say it recursively without cost
 
-TAG = "__type"
 _ATOMS = frozenset({type(None), bool, str})
 _MAX_INT = 2**63 - 1
-_sorted = msgspec.json.Encoder(order="sorted")
-_encoder = msgspec.json.Encoder()
+_sorted = msgspec.json.Encoder(order="sorted", enc_hook=whole)
+_encoder = msgspec.json.Encoder(enc_hook=whole)
 
 
 def plain(value: Any) -> Value:
@@ -59,6 +60,8 @@ def _plain_list(value: list[Any]) -> list[Value]:
 
 def _plain_other(value: Any) -> Value:
     """Values that are nearly plain are translated; anything else is refused by name."""
+    if isinstance(value, Conversation):
+        return value
     if isinstance(value, Mapping):
         return {key_text(key): plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
@@ -115,7 +118,7 @@ def portable(value: Value) -> Any:
     if kind is list:
         items = [portable(item) for item in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else items
-    return _portable_dict(value)
+    return _portable_dict(value) if kind is dict else value  # whoever encodes a conversation knows how
 
 
 def _portable_dict(value: dict[str, Value]) -> dict[str, Any]:

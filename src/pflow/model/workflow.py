@@ -77,8 +77,9 @@ class Edge(msgspec.Struct, frozen=True, omit_defaults=True):
 
     source: str
     target: str
-    on: str = ANY
+    on: str = ANY  # a route's label; where values flow, the port that they come from
     guard: Expr | None = None
+    port: str = ""  # of the target, where values flow from port to port
     place: Place = Place()
     notes: dict[str, Any] = {}
 

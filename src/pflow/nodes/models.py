@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pflow.model.conversation import Conversation
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
@@ -48,3 +50,41 @@ def run_means() -> Means:
 
     own = settings.load()
     return Means(own.model.default, own.env)
+
+
+class ChatStream:
+    """A model's answer in pieces, for node code that handles them itself; ``usage`` is known when it has ended."""
+
+    def __init__(self, model: str, request: Request) -> None:
+        self._model = model
+        self._request = request
+        self.usage: Usage | None = None
+        self.text = ""
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        import asyncio
+
+        from pflow.llm.call import call
+
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        work = asyncio.ensure_future(call(self._model, self._request, run_means(), pieces.put_nowait))
+        work.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            reply = await work
+            self.usage, self.text = reply.usage, reply.text
+        finally:
+            work.cancel()
+
+
+def chat_stream(context: Conversation, message: str, tools: Iterable[Mapping[str, Any]] | None = None) -> ChatStream:
+    """Ask the model of a context: ``async for piece in chat_stream(context, message): …``."""
+    from pflow.llm.interface import Message, Request, Role, Tool
+
+    roles: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+    said = [Message(roles[one.role], one.content) for one in context.message_history]
+    if context.system_instructions:
+        said.insert(0, Message("system", context.system_instructions))
+    offered = tuple(Tool(one["name"], one.get("description", ""), one.get("parameters", {})) for one in tools or ())
+    return ChatStream(context.model, Request((*said, Message("user", message)), tools=offered))

@@ -2,7 +2,8 @@
 
 Sources, first wins: types handed in by the caller, ``.pflow/nodes/*.py`` from the workflow's folder upwards and from
 the current folder upwards, ``<home>/nodes/*.py``, then installed packages (entry point group ``pflow.nodes``), the
-built-in types among them. Names match without regard to case, ``-`` and ``_``; ``ns/name@1.2`` pins a version.
+built-in types among them; names with a prefix of their own may be offered by others, as the tools of MCP servers are.
+Names match without regard to case, ``-`` and ``_``; ``ns/name@1.2`` pins a version.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from pflow.errors import Place as At
 from pflow.errors import Problem, UsageError, WorkflowError, suggest
@@ -30,6 +31,18 @@ def normal(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
+class Offer(Protocol):
+    """A source of types whose names all begin the same; asked when such a name is looked for."""
+
+    prefix: str
+
+    def types(self) -> Iterable[NodeType]:
+        """The types that it has."""
+
+    def hint(self, name: str) -> str:
+        """What to do about a name that it does not have."""
+
+
 class Registry:
     """Node types by name."""
 
@@ -39,8 +52,11 @@ class Registry:
         folders: Iterable[Path] = (),
         installed: bool = True,
         standings: Standings | None = None,
+        offers: Iterable[Offer] = (),
     ) -> None:
         self.standings = standings
+        self._offers = tuple(offers)
+        self._untaken = list(self._offers)
         self._types: dict[str, dict[str, NodeType]] = {}  # normal name → version → type
         for target in types:
             self.add(target if isinstance(target, NodeType) else describe_type(target))
@@ -62,6 +78,7 @@ class Registry:
         """The type of this name (``ns/name@version`` pins one), or None."""
         base, _, version = name.partition("@")
         key = normal(base)
+        self._take(key)
         while key not in self._types and self._waiting:
             self._import_next()
         versions = self._types.get(key)
@@ -82,6 +99,9 @@ class Registry:
         versions = self._types.get(normal(base))
         if versions and version:
             return f"versions of {base}: {', '.join(sorted(v or 'unversioned' for v in versions))}"
+        for offer in self._offers:
+            if normal(base).startswith(offer.prefix):
+                return offer.hint(base)
         return suggest(base, self.names(), "known types")
 
     def names(self) -> list[str]:
@@ -92,8 +112,16 @@ class Registry:
         """Every type once, by name."""
         while self._waiting:
             self._import_next()
+        self._take()
         kinds = {id(kind): kind for versions in self._types.values() for kind in versions.values()}
         return sorted(kinds.values(), key=lambda kind: (kind.name, kind.version))
+
+    def _take(self, key: str | None = None) -> None:
+        """Take the types of the offers that a name may be among, or of all offers."""
+        for offer in [one for one in self._untaken if key is None or key.startswith(one.prefix)]:
+            self._untaken.remove(offer)
+            for kind in offer.types():
+                self.add(kind)
 
     def _import_next(self) -> None:
         module = self._waiting.pop(0)

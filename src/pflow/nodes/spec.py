@@ -20,6 +20,7 @@ from pflow.errors import UsageError
 from pflow.lang.template import to_text
 from pflow.model.value import type_name
 from pflow.model.workflow import Effect
+from pflow.nodes.autonomous import autonomous, is_autonomous
 from pflow.nodes.purity import source_digest
 from pflow.nodes.step import StepContext
 
@@ -62,6 +63,7 @@ class Declared(msgspec.Struct, frozen=True):
     literal: tuple[str, ...] = ()  # params whose texts are no templates of the workflow around the node
     names: tuple[str, ...] = ()  # other names of the type
     outputs: tuple[str, ...] | None = None  # None: not known before it ran
+    ports: Callable[[Mapping[str, Any]], tuple[tuple[str, ...], tuple[str, ...]]] | None = None  # inputs and outputs
     routes: tuple[str, ...] = ()  # labels it may choose, where they are known
     shared: tuple[str, ...] = ()  # keys of the run's store that it reads and writes
     reads: tuple[str, ...] = ()  # params that name files it reads
@@ -87,6 +89,7 @@ def node(
     literal: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
     outputs: tuple[str, ...] | None = None,
+    ports: Callable[[Mapping[str, Any]], tuple[tuple[str, ...], tuple[str, ...]]] | None = None,
     routes: tuple[str, ...] = (),
     shared: tuple[str, ...] = (),
     reads: tuple[str, ...] = (),
@@ -99,7 +102,7 @@ def node(
     """Make a function or a ``Node`` class a node type; it stays callable as it was."""
     declared = Declared(
         name, version, inline, effect, effect_of, composite, interactive, main_in, main_out, dict(aliases or {}),
-        literal, names, outputs, routes, shared, reads, writes, command, depends, volatile, tuple(examples),
+        literal, names, outputs, ports, routes, shared, reads, writes, command, depends, volatile, tuple(examples),
     )  # fmt: skip
 
     def mark(target: F) -> F:
@@ -140,17 +143,20 @@ class NodeType:
         self.safe = bool(getattr(target, SAFE, False))
         self.doc = inspect.getdoc(target) or ""
         self.target = target
+        self.autonomous = is_autonomous(target)
         self.call: Callable[..., Any] = _callable(target)
         self.is_async = inspect.iscoroutinefunction(self.call)
         self.composite = declared.composite and trusted
         self.standing = ""  # what is known of a stranger's type: "pure", "impure" or "accepted"
         self.watched = self.safe and not trusted  # runs under the guard of its promise
+        self.stays_impure = ""  # why its user cannot accept it
+        self.schema: dict[str, Any] | None = None  # of its params, where more is known than the annotations tell
         parameters = list(inspect.signature(self.call, eval_str=True).parameters.values())
         self.wants_step = bool(parameters) and _is_step(parameters[0])
         own = parameters[1:] if self.wants_step else parameters
         self.open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own)
         self.params = {p.name: Param(p.name, p.annotation, p.default) for p in own if p.kind is not p.VAR_KEYWORD}
-        self.converters = {name: _converter(param) for name, param in self.params.items()}
+        self.converters = {name: converter(param) for name, param in self.params.items()}
 
     def effect_for(self, params: Mapping[str, Any]) -> Effect:
         """What running it with these params does to the world; a stranger's own word is not enough to be believed."""
@@ -161,7 +167,7 @@ class NodeType:
     @property
     def main_in(self) -> str:
         """The param that a pipeline fills."""
-        return self.declared.main_in or next(iter(self.params), "")
+        return self.declared.main_in or ("data" if self.autonomous else next(iter(self.params), ""))
 
     @functools.cached_property
     def source(self) -> str:
@@ -177,6 +183,8 @@ class NodeType:
     def main_out(self) -> str:
         """The output that a pipeline takes; the only one where there is one."""
         known = self.declared.outputs or ()
+        if self.autonomous:
+            return self.declared.main_out or "data"
         return self.declared.main_out or (known[0] if len(known) == 1 else "" if known else "result")
 
     def canonical(self, key: str) -> str:
@@ -206,6 +214,8 @@ def describe_type(target: Callable[..., Any], trusted: bool = False, origin: str
 def _callable(target: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isclass(target):
         return _bound_exec(target)
+    if is_autonomous(target):
+        return autonomous(target)
     return target
 
 
@@ -231,7 +241,7 @@ def _is_step(parameter: inspect.Parameter) -> bool:
     return parameter.annotation is StepContext or (parameter.name == "step" and parameter.annotation is REQUIRED)
 
 
-def _converter(param: Param) -> Callable[[Any], Any] | None:
+def converter(param: Param) -> Callable[[Any], Any] | None:
     """A function that checks and converts a value, or None where anything goes."""
     annotation = param.annotation
     if annotation is Any or annotation is REQUIRED or annotation is object:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from pflow.errors import PurityError
+from pflow.model.conversation import Conversation
 from pflow.model.run import Failure, Visit
 
 if TYPE_CHECKING:
@@ -21,6 +22,27 @@ class Iteration(msgspec.Struct, frozen=True):
 
     outputs: dict[str, dict[str, Any]]
     failure: Failure | None = None
+
+
+class Stream(Protocol):
+    """What flows into a step while it is under way."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The inputs that edges lead to, with how many."""
+
+    @property
+    def main(self) -> Conversation | None:
+        """The newest main conversation."""
+
+    def seen(self) -> int:
+        """How often something was pushed since the visit began."""
+
+    def values(self) -> dict[str, Any]:
+        """What has been pushed so far."""
+
+    async def pull(self, name: str) -> Any:
+        """The live value of an input, or what its source makes of it now."""
 
 
 class Host(Protocol):
@@ -41,6 +63,12 @@ class Host(Protocol):
     async def step_ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
         """Wait for a person's answer."""
 
+    def step_stream(self, step: StepContext) -> Stream | None:
+        """What flows into the step while it is under way; None where nothing does."""
+
+    def step_store(self, key: str, value: Any) -> None:
+        """Put a value into the run's store, at once."""
+
     async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run a workflow inside the step."""
 
@@ -54,6 +82,9 @@ class Host(Protocol):
 
     def step_type(self, type_name: str) -> NodeType:
         """The node type of this name."""
+
+    def step_types(self) -> list[NodeType]:
+        """Every node type."""
 
 
 def add_usage(total: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -122,6 +153,7 @@ class StepContext:
         self.inputs = visit.inputs
         self.writes: dict[str, Any] = {}  # to shared keys; recorded when the attempt ends
         self.used: dict[str, Any] = {}
+        self.seen = 0  # how often something was pushed to it before it returned
         self.cancelled = False
         self.declared: frozenset[str] | None = None  # the shared keys that a node which promised to be safe may touch
 
@@ -180,6 +212,14 @@ class StepContext:
         n, self.asks = self.asks, self.asks + 1
         return await self._host.step_ask(self, n, question, tuple(choices))
 
+    def stream(self) -> Stream | None:
+        """What flows into this step while it is under way, in a graph of ports; None elsewhere."""
+        return self._host.step_stream(self)
+
+    def store(self, key: str, value: Any) -> None:
+        """Put a value into the run's store; it is recorded at once, and every node can read it."""
+        self._host.step_store(key, value)
+
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run a workflow (a path, a name or a loaded one) inside this step and return its outputs."""
         return await self._host.step_run(self, workflow, inputs or {})
@@ -197,3 +237,7 @@ class StepContext:
     def node_type(self, type_name: str) -> NodeType:
         """The node type that ``call`` would execute; raises ``UsageError`` with the nearest names."""
         return self._host.step_type(type_name)
+
+    def node_types(self) -> list[NodeType]:
+        """Every node type that ``call`` knows."""
+        return self._host.step_types()

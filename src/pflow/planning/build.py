@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 
@@ -14,11 +14,14 @@ from pflow.lang.template import Bound, compile_value
 from pflow.model.graph import Graph, PlannedEdge
 from pflow.model.value import digest
 from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
+from pflow.nodes.autonomous import adapted
+from pflow.nodes.flow import DATA
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import UNKNOWN, NodeType
+from pflow.nodes.spec import UNKNOWN, Declared, NodeType
 from pflow.planning.ancestry import Ancestry, cycle
 from pflow.planning.plan import Plan, Planned, joined, literally
 from pflow.planning.routes import Router
+from pflow.planning.wiring import Wiring
 
 FOREACH = "control.foreach"
 BATCH = "control.batch"
@@ -52,6 +55,8 @@ class _Builder:
         self.planned: dict[str, Planned] = {}
         self.batches: dict[str, Planned] = {}  # the nodes inside of batches
         self.digest = ""
+        self.reactive = workflow.scheduler == "reactive"
+        self.wiring: Wiring | None = None
 
     def problem(self, message: str, place: Place, hint: str = "", code: str = "invalid", node_id: str = "") -> None:
         self.problems.append(Problem(message, place, hint, code, node_id))
@@ -67,6 +72,8 @@ class _Builder:
         self._find_upstreams(edges)
         if self.workflow.scheduler == "routed":
             self._find_routes(edges)
+        if self.reactive:
+            self._wire(edges)
         self.digest = digest(meaning(self.workflow))
         main = [node for node in self.workflow.nodes if node.id not in inner]
         return self._assemble(main, edges, self.workflow.fail_fast, self._outputs())
@@ -75,7 +82,7 @@ class _Builder:
         """The plan of these nodes and of the edges between them; loop bodies among them get plans of their own."""
         here = {node.id for node in nodes}
         own = [edge for edge in edges if edge.source in here and edge.target in here]
-        binding = own if self.workflow.scheduler == "topological" else _unconditional(own)
+        binding = own if self.workflow.scheduler == "topological" else [] if self.reactive else _unconditional(own)
         ring = cycle([node.id for node in nodes], [(edge.source, edge.target) for edge in binding])
         if ring:
             place = next(edge.place for edge in own if (edge.source, edge.target) == (ring[0], ring[1]))
@@ -87,7 +94,7 @@ class _Builder:
         }
         bodies |= {node.id: self._alone(self.batches[node.id]) for node in nodes if node.id in self.batches}
         graph = self._graph(nodes, own, fail_fast)
-        order = () if ring else tuple(_order(graph))
+        order = tuple(_order(graph)) if self.workflow.scheduler == "topological" and not ring else graph.ids
         return Plan(self.workflow, self.planned, graph, order, bodies, self.digest, outputs)
 
     def _find_upstreams(self, edges: list[Edge]) -> None:
@@ -106,6 +113,17 @@ class _Builder:
             ways = [(edge, self._expression(edge.guard, edge.place, node_id) if edge.guard else None) for edge in own]
             self.planned[node_id] = msgspec.structs.replace(made, router=Router(made.node, ways))
 
+    def _wire(self, edges: list[Edge]) -> None:
+        self.wiring = Wiring(self.workflow, edges, {node_id: made.type for node_id, made in self.planned.items()})
+        self.problems += self.wiring.problems
+        for node_id, made in self.planned.items():
+            kind, ports = made.type, self.wiring.ports(node_id)
+            fed = {kind.main_in if port == DATA else kind.canonical(port) for port in ports}
+            self._check_needs(made.node, kind, {kind.canonical(key) for key in made.node.params} | fed)
+            if not kind.autonomous:
+                kind = NodeType(adapted(kind), Declared(kind.name, kind.version), True, kind.origin)
+            self.planned[node_id] = msgspec.structs.replace(made, type=kind, ports=ports, converts=False)
+
     def _alone(self, planned: Planned) -> Plan:
         graph = Graph((planned.id,), (0,), ((),), (False,))
         return Plan(self.workflow, {planned.id: planned}, graph, (planned.id,), {}, self.digest, {})
@@ -117,6 +135,13 @@ class _Builder:
                 made[output.name] = compile_value(output.source, self.workflow.syntax, self.workflow.missing)
             except BindingError as error:
                 self.problem(f'output "{output.name}": {error.message}', output.place, error.hint, "template")
+                continue
+            for ref in made[output.name].references if self.workflow.scheduler == "topological" else ():
+                if ref.root in self.ids:
+                    self._check_output(ref, output.place, "")
+                elif ref.root not in self.roots and not self.open:
+                    hint = suggest(ref.root, [*self.ids, *self.roots], "available")
+                    self.problem(f'{ref.text}: there is no "{ref.root}"', output.place, hint, "reference")
         return made
 
     def _graph(self, nodes: list[Node], edges: list[Edge], fail_fast: bool) -> Graph:
@@ -134,6 +159,8 @@ class _Builder:
             tuple(node.policy.tolerate for node in nodes),
             fail_fast,
             tuple(node.max_visits for node in nodes),
+            self.wiring.wires if self.wiring else (),
+            self.wiring.entry if self.wiring else 0,
         )
 
     def _check_ids(self) -> None:
@@ -242,7 +269,7 @@ class _Builder:
         parts: dict[str, Bound] = {}
         for key, value in node.params.items():
             name = kind.canonical(key) if kind else key
-            if kind and name in kind.declared.literal:
+            if self.reactive or (kind and name in kind.declared.literal):
                 parts[name] = literally(value)
                 continue
             try:
@@ -266,6 +293,10 @@ class _Builder:
                 hint = suggest(key, kind.params, f"params of {kind.name}")
                 place = _at(node, f"params.{key}")
                 self.problem(f'node "{node.id}": {kind.name} has no param "{key}"', place, hint, "param", node.id)
+        if not self.reactive:
+            self._check_needs(node, kind, given)
+
+    def _check_needs(self, node: Node, kind: NodeType, given: Container[str]) -> None:
         for name, param in kind.params.items():
             if param.required and name not in given:
                 text = f'node "{node.id}": {kind.name} needs the param "{name}"'

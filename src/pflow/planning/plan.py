@@ -28,6 +28,7 @@ class Planned(msgspec.Struct, frozen=True):
     converts: bool  # False when no param needs a look at its type
     intent: bool  # whether an attempt is announced in the journal before it begins
     upstream: tuple[str, ...] = ()  # the nodes that it comes after or reads
+    ports: dict[str, int] = {}  # inputs that edges lead to, with how many, where values flow from port to port
     router: Router | None = None  # where its outcome leads to, under a scheduler that goes by routes
 
     @property

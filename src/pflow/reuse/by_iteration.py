@@ -42,14 +42,18 @@ class ByIteration:
         *,
         ttl: float,
         rerun: frozenset[str] = frozenset(),
+        again: str = "",
         most: int = 512 * 2**20,
         now: Callable[[], float] = time.time,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.store = store
+        self._redact = redact
         self._files = Files(workspace)
         self._workspace = workspace
         self._ttl = ttl
-        self._rerun = rerun
+        self._rerun = rerun  # nodes
+        self._again = again  # a visit that is to be executed, with all inside of it; what is below goes by lineage
         self._most = most
         self._now = now
         self._claims = Claims(store.folder / "claims")
@@ -96,6 +100,8 @@ class ByIteration:
             return Miss("off", "its cache is off (exec.cache: false)")
         if call.visit.node in self._rerun or call.visit.id.partition("#")[0] in self._rerun:
             return Miss("rerun", "--rerun")
+        if self._again and f"{call.visit.id}/".startswith(f"{self._again}/"):
+            return Miss("rerun", "--at")
         return None
 
     def _stale(self, call: Call, entry: dict[str, Any]) -> Miss | None:
@@ -113,13 +119,13 @@ class ByIteration:
         return None
 
     def _why(self, call: Call, parts: Parts) -> Miss:
-        """Name what is different from the last time."""
-        last = self.store.newest(call.visit.id)
-        if last is None or not isinstance(last.get("parts"), dict):
+        """Name what is different from the earlier time that was most like this one."""
+        last = nearest(self.store.all(call.visit.id), parts)
+        if last is None:
             known = self.store.metadata.get("nodes", {}).get(name_of(call.visit.id), {})
             failed = isinstance(known, dict) and known.get("status") == "failed"
             return Miss("new", "it failed last time" if failed else "no earlier result")
-        return compare(last["parts"], parts)
+        return msgspec.structs.replace(compare(last, parts), then=last, now=parts)
 
     def _lineage(self, call: Call, parts: Parts, entry: dict[str, Any]) -> str:
         if call.planned.effect == "pure":
@@ -212,7 +218,7 @@ class ByIteration:
     def _note(self, call: Call, parts: Parts, status: str, at: float, outcome: Outcome | None = None) -> None:
         note = {"config_hash": digest(parts["recipe"]), "status": status, "cached_at": stamp(at)}
         if outcome is not None and outcome.failure is not None:
-            note = {**note, "error": outcome.failure.message}
+            note = {**note, "error": self._redact(outcome.failure.message)}
             del note["cached_at"]
         self._nodes[name_of(call.visit.id)] = note
 
@@ -277,6 +283,12 @@ def _key(call: Call, parts: Parts) -> str:
 
 def _claim(call: Call, parts: Parts) -> str:
     return f"{name_of(call.visit.id)}.{digest([parts['recipe'], parts['inputs'], parts['upstream']])[:24]}"
+
+
+def nearest(found: list[dict[str, Any]], new: Parts) -> Parts | None:
+    """The parts of the entry that shares most with these; of two that share as much, those of the first."""
+    known = [entry["parts"] for entry in found if isinstance(entry.get("parts"), dict)]
+    return min(known, key=lambda old: len(differences(old, new)), default=None)
 
 
 def compare(old: Parts, new: Parts) -> Miss:

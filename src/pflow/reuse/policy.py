@@ -41,6 +41,8 @@ class Miss(msgspec.Struct, frozen=True):
 
     kind: str  # off, new, config, input, file, upstream, expired, gone, rerun, damaged
     text: str
+    then: dict[str, Any] = {}  # what an earlier outcome depended on, part by part, where there is one to compare with
+    now: dict[str, Any] = {}
 
 
 class Abandoned(msgspec.Struct, frozen=True):

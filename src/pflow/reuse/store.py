@@ -49,6 +49,7 @@ class Store:
         self.writable = True
         self._blobs = Blobs(folder)
         self._metadata: dict[str, Any] | None = None
+        self._listed: dict[str, list[Path]] | None = None  # a visit's name → its entries
 
     def read(self, visit: str, key: str) -> dict[str, Any] | None:
         """The entry of a visit for a key."""
@@ -57,6 +58,15 @@ class Store:
     def newest(self, visit: str) -> dict[str, Any] | None:
         """The last entry that a visit got, whatever its key."""
         return entries.read(self.folder / f"{name_of(visit)}.json")
+
+    def all(self, visit: str) -> list[dict[str, Any]]:
+        """Every entry that can be read of a visit, as they were when this was first asked, the newest first."""
+        if self._listed is None:
+            self._listed = {}
+            for path, _ in _files(self.folder / "entries"):
+                self._listed.setdefault(path.name.rsplit(".", 2)[0], []).append(path)
+        found = [entry for path in self._listed.get(name_of(visit), ()) if (entry := entries.read(path)) is not None]
+        return sorted(found, key=lambda entry: float(entry.get("at", 0.0)), reverse=True)
 
     def write(self, visit: str, key: str, entry: dict[str, Any]) -> None:
         """Keep an entry, and make it the newest of its visit."""
@@ -78,8 +88,9 @@ class Store:
         return self._metadata
 
     def refresh(self) -> None:
-        """Read the metadata again when it is next asked for."""
+        """Look at everything again when it is next asked for."""
         self._metadata = None
+        self._listed = None
 
     def changed(self) -> set[str]:
         """Files that some node of the workflow made or changed: none of them is ever an input."""

@@ -9,12 +9,23 @@ from typing import Any
 import msgspec
 
 from pflow.errors import JournalError
-from pflow.model.value import TAG, Value, portable, restore
+from pflow.model.conversation import TAG
+from pflow.model.value import Value, portable, restore
 from pflow.storage.files import sync_path, write_atomic
 
 FOLDER = "blobs"
 LIMIT = 64 * 1024  # bytes of JSON
-_encode = msgspec.json.Encoder().encode
+
+
+class _Threaded(Exception):
+    """A conversation is in it, which only the journal can write."""
+
+
+def _refuse(value: Any) -> Any:
+    raise _Threaded
+
+
+_encode = msgspec.json.Encoder(enc_hook=_refuse).encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -33,7 +44,10 @@ class Blobs:
     def put(self, value: Value) -> Any:
         """The portable form of ``value``, which is a reference to a blob when it is large."""
         made = portable(value)
-        data = _encode(made)
+        try:
+            data = _encode(made)
+        except _Threaded:
+            return made
         if len(data) <= LIMIT:
             return made
         digest = hashlib.sha256(data).hexdigest()

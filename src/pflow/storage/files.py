@@ -5,24 +5,38 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from pflow.model.conversation import whole
 from pflow.model.value import plain, portable, restore
 
 # File names that stand beside node files; compared without case, as some file systems do.
 RESERVED = frozenset({"metadata"})
 _LONGEST = 200  # bytes; leaves room for an extension below the usual limit of 255
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(enc_hook=whole)
+_chosen: ContextVar[Path | None] = ContextVar("home", default=None)
 
 
 def home() -> Path:
-    """The folder that holds everything of this user: ``PFLOW_HOME``, or ``~/.pflow``."""
-    return Path(os.environ.get("PFLOW_HOME") or "~/.pflow").expanduser().absolute()
+    """The folder that holds everything of this user: ``PFLOW_HOME``, or ``~/.pflow``, or what ``at_home`` says."""
+    return _chosen.get() or Path(os.environ.get("PFLOW_HOME") or "~/.pflow").expanduser().absolute()
+
+
+@contextmanager
+def at_home(path: Path | None) -> Iterator[None]:
+    """Have another home folder for what is done here; None changes nothing."""
+    token = _chosen.set(path or _chosen.get())
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
 
 
 def private_folder(path: Path) -> Path:

@@ -4,7 +4,7 @@
 
 A crash can leave a part of a line at the end, which nobody was told about; it is cut off. Damage before an
 intact record is no crash of ours: it is reported and never repaired in silence. Who opens a journal to write
-must hold the run's lease.
+must hold the run's lease. Secrets stand in it as references (see ``sealing``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from zlib import crc32
 import msgspec
 
 from pflow.errors import JournalError
+from pflow.model.conversation import Threads
 from pflow.model.run import (
     AnyRecord,
     Ended,
@@ -34,10 +35,11 @@ from pflow.model.value import plain, portable
 from pflow.storage import blobs
 from pflow.storage.blobs import Blobs
 from pflow.storage.files import open_private, private_folder, sync_path, write_all
+from pflow.storage.sealing import SEALED, Seal, veiled
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnyRecord).decode
 _HEAD = b'{"c":'
+_THREADED = b'"__type":"conversation"'
 _datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 # Where plain values, which JSON may not hold as they are, stand in a record. ``value`` is one value, the
@@ -54,15 +56,32 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     Failure: ("context",),
 }
 _STRUCTS = frozenset({Outcome, Failure})
+_NO_SECRETS = Seal()
 
 
 class Journal:
     """A journal open for appending; after one failed write it refuses everything."""
 
-    __slots__ = ("_blobs", "_fd", "_refusal", "_required", "_unnamed", "_unsynced", "path")
+    __slots__ = (
+        "_blobs",
+        "_encode",
+        "_fd",
+        "_refusal",
+        "_required",
+        "_seal",
+        "_threads",
+        "_unnamed",
+        "_unsynced",
+        "path",
+    )
 
-    def __init__(self, path: Path, fd: int, files: Blobs, fresh: bool) -> None:
+    def __init__(
+        self, path: Path, fd: int, files: Blobs, fresh: bool, seal: Seal | None, threads: Threads | None = None
+    ) -> None:
         self.path = path
+        self._threads = threads or Threads()
+        self._encode = msgspec.json.Encoder(enc_hook=self._threads.encode).encode
+        self._seal = seal
         self._fd = fd  # -1 once closed or failed, so that the system itself refuses a write
         self._blobs = files
         self._required: set[Path] = set()
@@ -71,20 +90,22 @@ class Journal:
         self._refusal = ("", "")  # the message and hint of every error once the journal is closed or failed
 
     @classmethod
-    def create(cls, path: Path) -> Journal:
-        """Start a new journal; there must be none at ``path``."""
+    def create(cls, path: Path, seal: Seal | None = _NO_SECRETS) -> Journal:
+        """Start a new journal; there must be none at ``path``. Without a seal, records are sealed already."""
         private_folder(path.parent)
         try:
             fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_EXCL)
         except OSError as error:
             raise JournalError(f"{path} cannot be created: {error.strerror}") from error
-        return cls(path, fd, Blobs(path.parent), fresh=True)
+        return cls(path, fd, Blobs(path.parent), fresh=True, seal=seal)
 
     @classmethod
-    def open(cls, path: Path) -> tuple[Journal, list[AnyRecord]]:
+    def open(
+        cls, path: Path, seal: Callable[[Opened], Seal] = lambda _: _NO_SECRETS
+    ) -> tuple[Journal, list[AnyRecord]]:
         """Open an existing journal for appending, with its records; a bad tail is cut off."""
         files = Blobs(path.parent)
-        reader = _Reader(path, files)
+        reader = _Reader(path, files, veiled, seal)
         records = list(reader)
         try:
             fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -92,12 +113,17 @@ class Journal:
                 os.ftruncate(fd, reader.end)
         except OSError as error:
             raise JournalError(f"{path} cannot be opened for writing: {error.strerror}") from error
-        return cls(path, fd, files, fresh=False), records
+        return cls(path, fd, files, False, reader.seal, reader.threads), records
 
     def append(self, record: AnyRecord) -> None:
         """Write one record; when this returns, a crash of the process cannot lose it."""
-        rest = _body(_mapped(record, portable, portable))
+        rest = _body(_mapped(record, portable, portable), self._encode)
+        if self._seal is not None and self._seal.concerns(rest):
+            self._threads.dropped()
+            record = self._seal.close(record)
+            rest = _body(_mapped(record, portable, portable), self._encode)
         if len(rest) > blobs.LIMIT:
+            self._threads.dropped()
             rest = self._body_with_blobs(record)
         line = b'{"c":%d,%b\n' % (crc32(rest), rest)
         try:
@@ -105,6 +131,7 @@ class Journal:
         except OSError as error:
             raise self._broken(error) from error
         self._unsynced = True
+        self._threads.written()
         if done != len(line):
             self._complete(line[done:])
 
@@ -143,7 +170,7 @@ class Journal:
 
     def _body_with_blobs(self, record: AnyRecord) -> bytes:
         try:
-            return _body(_mapped(record, self._blobs.put, self._blobs.put_all))
+            return _body(_mapped(record, self._blobs.put, self._blobs.put_all), self._encode)
         except OSError as error:
             raise self._broken(error) from error
 
@@ -188,17 +215,35 @@ class Memory:
         """Do nothing."""
 
 
-def read(path: Path) -> Iterator[AnyRecord]:
-    """The records of a journal, one by one; it is not changed, and a bad tail is passed over."""
-    return iter(_Reader(path, Blobs(path.parent)))
+def read(path: Path, sealed: Callable[[AnyRecord], AnyRecord] = veiled) -> Iterator[AnyRecord]:
+    """The records of a journal, one by one; it is not changed, and a bad tail is passed over.
+
+    ``sealed`` says what becomes of a record with secrets in it: they are hidden.
+    """
+    return iter(_Reader(path, Blobs(path.parent), sealed))
+
+
+def as_it_stands(record: AnyRecord) -> AnyRecord:
+    """For ``read``: leave secrets sealed, to copy records."""
+    return record
 
 
 class _Reader:
     """The intact records of a journal; ``end`` is the offset at which the last one read ends."""
 
-    def __init__(self, path: Path, files: Blobs) -> None:
+    def __init__(
+        self,
+        path: Path,
+        files: Blobs,
+        sealed: Callable[[AnyRecord], AnyRecord],
+        seal: Callable[[Opened], Seal] | None = None,
+    ) -> None:
         self.path = path
         self.end = 0
+        self.seal: Seal | None = None
+        self._sealed = sealed
+        self._seal_for = seal
+        self.threads = Threads()
         self._blobs = files
         self._version = ""
 
@@ -231,7 +276,15 @@ class _Reader:
             raise self._unknown(rest, number, error) from error
         if type(record) is Opened:
             self._version = record.version
-        return _mapped(record, self._blobs.get, self._blobs.get_all) if b'"__type"' in rest else record
+            if self._seal_for is not None:
+                self.seal = self._seal_for(record)
+                self._sealed = self.seal.open
+        if b'"__type"' in rest:
+            if _THREADED in rest:
+                record = _mapped(record, self.threads.decode, self.threads.decode)
+            record = _mapped(record, self._blobs.get, self._blobs.get_all)
+            return self._sealed(record)  # what is in a blob cannot be seen in the line
+        return self._sealed(record) if SEALED in rest else record
 
     def _damaged(self, number: int) -> JournalError:
         return JournalError(
@@ -273,12 +326,16 @@ def _loose(rest: bytes) -> dict[str, Any]:
     return found
 
 
-def _body(record: msgspec.Struct) -> bytes:
+def _body(record: msgspec.Struct, encode: Callable[[Any], bytes]) -> bytes:
     """The record's JSON without its opening brace, to go behind the checksum."""
     try:
-        return _encode(record)[1:]
+        return encode(record)[1:]
     except UnicodeEncodeError:  # an exception's message may quote a file name that is no UTF-8
-        return _encode(plain(msgspec.to_builtins(record)))[1:]
+        return encode(plain(msgspec.to_builtins(record, enc_hook=_as_it_is)))[1:]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _mapped(record: Any, one: Callable[[Any], Any], many: Callable[[Any], Any]) -> Any:

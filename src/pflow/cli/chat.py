@@ -1,0 +1,176 @@
+"""A graph on the command line is a chat: answers are streamed to stdout, and the user's lines are what it waits for.
+
+On a terminal a line that ends in a backslash goes on, and a line of three double quotes begins or ends a text of
+several lines. Without a terminal, the lines of stdin answer in turn; when they run out, the run pauses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from pflow.cli.lines import Lines
+from pflow.cli.screen import one_line, write
+from pflow.kernel.run import Run
+from pflow.model.event import Envelope
+from pflow.model.run import Asked, Stored
+from pflow.nodes.flow import SESSION, STORE
+
+BLOCK = '"""'
+PROMPT, MORE = "you> ", "...> "
+_COMMANDS = {
+    "/stop": "leave the chat; the run can be resumed",
+    "/context": "show the conversation",
+    "/model": "/model NAME: go on with another model",
+    "/help": "this list",
+}
+
+
+def is_chat(run: Run | None) -> bool:
+    """Whether a run is of a graph."""
+    return run is not None and run.root.live is not None
+
+
+class Typed:
+    """The lines of stdin, whatever is behind it; read by the event loop, so that the run goes on meanwhile."""
+
+    def __init__(self) -> None:
+        self._read = b""
+        self._ended = False
+
+    async def line(self) -> str | None:
+        """The next line, or None at the end."""
+        while b"\n" not in self._read and not self._ended:
+            data = await _some(sys.stdin.fileno())
+            self._read += data
+            self._ended = not data
+        if not self._read:
+            return None
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode(errors="replace").removesuffix("\r")
+
+
+async def _some(fd: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    try:
+        loop.add_reader(fd, _wake, readable)
+    except PermissionError:  # a regular file: it never keeps anybody waiting
+        return os.read(fd, 1 << 16)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(fd)
+    return os.read(fd, 1 << 16)
+
+
+def _wake(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+class Chat:
+    """The conversation of one run."""
+
+    def __init__(self, lines: Lines, out: TextIO, silent: bool) -> None:
+        self.terminal = sys.stdin is not None and sys.stdin.isatty() and lines.screen.stream.isatty()
+        self.spoken = False  # something was said on stdout
+        self._lines = lines
+        self._out = None if silent else out
+        self._typed = Typed()
+        self._open = False  # a line was begun and not ended
+        self._doing: dict[str, Callable[[Run, str], None]] = {
+            "/stop": lambda run, _: run.interrupt(),
+            "/context": self._show,
+            "/model": self._change,
+            "/help": lambda run, _: self._say("\n".join(f"  {name:10}{what}" for name, what in _COMMANDS.items())),
+        }
+
+    # ── what is said ──
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take in an event: pieces of answers are shown as they come."""
+        kind, data = envelope.event.type, envelope.event.data
+        if kind == "conversation:chunk":
+            self._put(str(data.get("text", "")))
+        elif kind in ("task:complete", "task:failed", "ask"):
+            self._end_line()
+        elif kind == "agent:tool:start" and self.terminal:
+            self._end_line()
+            self._say(f"  ⚙ {data.get('tool')} {one_line(str(data.get('arguments', '')))}")
+
+    def _put(self, text: str) -> None:
+        if self._out is not None and text:
+            write(self._out, text)
+            self.spoken = True
+            self._open = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        if self._open and self._out is not None:
+            write(self._out, "\n")
+            self._open = False
+
+    def _say(self, text: str) -> None:
+        self._lines.screen.say(text)
+
+    # ── what is heard ──
+
+    async def answer(self, asked: Asked) -> Any:
+        """What the user says next, or None when there is nothing more."""
+        run = self._lines.run
+        assert run is not None
+        while True:
+            said = await (self._typed_text(asked) if self.terminal else self._typed.line())
+            word, _, rest = (said or "").strip().partition(" ")
+            if said is None or word not in self._doing:
+                return said
+            self._doing[word](run, rest.strip())
+            if run.leaving:
+                return None
+
+    async def _typed_text(self, asked: Asked) -> str | None:
+        """A text from the terminal, of one line or of several."""
+        self._end_line()
+        prompt = f"{one_line(asked.question)} " if asked.question else PROMPT
+        kept: list[str] = []
+        block = False
+        while True:
+            self._lines.screen.put(MORE if kept or block else prompt)
+            line = await self._typed.line()
+            if line is None:
+                self._lines.screen.put("\n")
+                return "\n".join(kept) if kept else None
+            if line.strip() == BLOCK:
+                if block:
+                    return "\n".join(kept)
+                block = True
+            elif block:
+                kept.append(line)
+            elif line.endswith("\\"):
+                kept.append(line[:-1])
+            elif kept or line.strip():
+                return "\n".join([*kept, line])
+
+    # ── commands ──
+
+    def _show(self, run: Run, _: str) -> None:
+        live = run.root.live
+        if live is None or not live.contexts:
+            self._say("there is no conversation yet")
+            return
+        for context in live.contexts.values():
+            model = f", {context.model}" if context.model else ""
+            self._say(f"{context.context_type} context {context.context_id}{model}: {len(context)} messages")
+            for message in context.message_history:
+                pinned = " (pinned)" if message.pinned else ""
+                self._say(f"  {message.role}{pinned}: {one_line(message.content)}")
+
+    def _change(self, run: Run, name: str) -> None:
+        if not name:
+            self._say("which one? /model NAME")
+            return
+        run.note(Stored(run.clock.now(), STORE + SESSION, {"model": name}))
+        self._say(f"the conversation goes on with {name}")

@@ -1,0 +1,1 @@
+"""This engine as an MCP server: a front end for agents, offering what the command line offers to people."""

@@ -1,0 +1,80 @@
+"""The folders that a client may reach: workflows and runs elsewhere are refused."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pflow import app
+from pflow.app.history import find
+from pflow.cli.arrow import ARROW
+from pflow.cli.which import SUFFIXES, Target, workflow_for
+from pflow.errors import JournalError, UsageError
+from pflow.model.run import Opened
+from pflow.storage.journal import read as read_journal
+from pflow.storage.runs import RunFolder
+
+
+class Bounds:
+    """The folder that the server was started in, and those that it was told to allow."""
+
+    def __init__(self, root: Path, *others: Path) -> None:
+        self.root = root.resolve()
+        self._folders = (self.root, *(folder.resolve() for folder in others))
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path leads to a place inside, links followed."""
+        real = (self.root / path).resolve()
+        return any(real.is_relative_to(folder) for folder in self._folders)
+
+    def path(self, word: str) -> Path:
+        """A path inside, as it was given; raises ``UsageError`` for any other."""
+        if "\0" in word or not word:
+            raise UsageError("that is no path", "a path of a workflow file, from the server's folder")
+        path = self.root / word
+        if not self.holds(path):
+            folders = ", ".join(map(str, self._folders))
+            hint = f"inside is: {folders}; `pflow mcp serve --allow DIR` adds a folder"
+            raise UsageError(f"{word} is outside of what this server may reach", hint)
+        return path
+
+    def target(self, word: str | None, document: str | None) -> Target:
+        """What is to be run: a file inside, a saved workflow, a pipeline, or a document that was given as text."""
+        if (word is None) == (document is None):
+            raise UsageError("give either `workflow` or `document`", "workflow: a path, a saved name or a pipeline")
+        if document is not None:
+            return Target(app.parse(document), False)
+        assert word is not None
+        path = Path(word)
+        if ARROW not in word and (path.suffix.lower() in SUFFIXES or "/" in word or (self.root / word).is_file()):
+            return Target(app.load(self.path(word)), True)
+        found = workflow_for(word)
+        if found.is_file:
+            self.path(found.workflow.file)
+        return found
+
+    def run(self, run_id: str) -> RunFolder:
+        """A run that was started inside; raises for any other."""
+        if "/" in run_id:
+            raise UsageError("a run is named by its id", "`runs` lists them")
+        folder = find(run_id)
+        if not self.owns(folder):
+            hint = "`pflow mcp serve --allow DIR` adds a folder"
+            raise UsageError(f"run {folder.id} was not started in a folder that this server may reach", hint)
+        return folder
+
+    def owns(self, folder: RunFolder) -> bool:
+        """Whether a run was started inside."""
+        try:
+            first = next(iter(read_journal(folder.journal)), None)
+        except (OSError, JournalError):
+            return False
+        return isinstance(first, Opened) and self.holds(Path(first.cwd))
+
+
+def written(document: str) -> Path:
+    """A document as a file of its own, for what only takes files."""
+    suffix = ".json" if document.lstrip().startswith("{") else ".yaml"
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:  # mode 0600
+        file.write(document)
+    return Path(file.name)

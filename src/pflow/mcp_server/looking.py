@@ -1,0 +1,199 @@
+"""What a client asks without running anything."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pflow import app
+from pflow.app import caching, library
+from pflow.app.explain import explain
+from pflow.app.history import inspect, survey
+from pflow.app.running import ready
+from pflow.app.secrets import redactor
+from pflow.cli.complaints import problem_view, problems_of
+from pflow.cli.instructions import text as instructions_text
+from pflow.cli.registry import haystack, known, summary, type_effect, type_view
+from pflow.cli.tracing import trace_view
+from pflow.engines.views import node_folder
+from pflow.errors import PflowError, UsageError, WorkflowError, suggest
+from pflow.kernel.scope import declared_outputs
+from pflow.lang.path import MISSING, find, read_path
+from pflow.mcp_server.bounds import Bounds, written
+from pflow.mcp_server.small import page, small
+from pflow.planning.inputs import effective, start
+from pflow.storage.files import read_json
+from pflow.storage.runs import RunFolder
+
+NEWEST = 20
+Arguments = dict[str, Any]
+
+
+def instructions(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """The page for agents."""
+    return {"text": instructions_text()}
+
+
+def node_types(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """Node types, all or those that mention some words."""
+    words = str(given.get("words", "")).lower().split()
+    found = [kind for kind in known().types() if all(word in haystack(kind) for word in words)]
+    return {"types": [f"{kind.name} ({type_effect(kind)}): {summary(kind)}" for kind in found]}
+
+
+def describe_node_type(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """One node type."""
+    view = type_view(known().get(given["type"]))
+    return {key: value for key, value in view.items() if value not in (None, [], {}, "")}
+
+
+def validate(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """Every problem of a workflow; having some is no error of the call."""
+    try:
+        flow = bounds.target(given.get("workflow"), given.get("document")).workflow
+        registry = app.registry_for(flow, app.Options())
+        app.plan(flow, registry=registry)
+    except WorkflowError as error:
+        return {"valid": False, "problems": [_problem(one) for one in problems_of(error)]}
+    inputs = [
+        f"{item.name}: {item.type}" + ("" if item.required else f" = {small(item.default, 100)}")
+        for item in flow.inputs
+    ]
+    warnings = [_problem(one) for one in app.warnings(flow, registry)]
+    return {"valid": True, "problems": warnings, "nodes": [node.id for node in flow.nodes], "inputs": inputs}
+
+
+def _problem(problem: Any) -> dict[str, Any]:
+    return {key: value for key, value in problem_view(problem).items() if value}
+
+
+def plan(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """What would run, what would be reused, and why."""
+    flow, is_file = bounds.target(given.get("workflow"), given.get("document"))
+    inputs = given.get("inputs") or {}
+    options = app.Options(rerun=tuple(given.get("rerun") or ()))
+    if is_file:
+        made, prospects = caching.prospects(flow, inputs, options)
+    else:
+        made, prospects = ready(flow, app.registry_for(flow, options), inputs)[0], {}
+    rows = explain(made, start(flow, effective(flow, inputs)), prospects)
+    return {"workflow": flow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
+
+
+def _row(row: Any, params: bool) -> dict[str, Any]:
+    view = msgspec.to_builtins(row)
+    if not params:
+        del view["params"]
+    return {key: value for key, value in view.items() if value not in ("", [], {}, False)}
+
+
+def cache_status(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """What is cached of a file."""
+    found = caching.status(bounds.path(given["workflow"]))
+    nodes = [{"node": one.node, "status": one.status, "note": one.note} for one in found.nodes]
+    return {"workflow": given["workflow"], "bytes": found.size, "nodes": nodes}
+
+
+def why(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """Why a node would run again, or not."""
+    path = bounds.path(given["workflow"])
+    found = caching.why(path, given["node"], given.get("inputs") or {}, app.Options())
+    changed = {name: {"then": then, "now": now} for name, then, now in found.fields if then != now}
+    return {"node": given["node"], "would": found.prospect.would, "reason": found.prospect.reason, "changed": changed}
+
+
+def runs(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """The newest runs inside."""
+    most = int(given.get("most", NEWEST))
+    found = [glance for glance in survey() if bounds.owns(RunFolder(Path(glance.path)))][:most]
+    return {"runs": [msgspec.to_builtins(glance) for glance in found]}
+
+
+def trace(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """What happened in a run, or in one of its nodes."""
+    folder = _folder(bounds, given.get("run"))
+    view = trace_view(folder)
+    node = given.get("node")
+    if node is not None:
+        return _node_trace(folder, view, node)
+    failure = view.pop("failure")
+    view["timeline"] = [small(entry, 600) for entry in view["timeline"] if entry["kind"] != "began"]
+    view["inputs"] = small(view["inputs"], 1000)
+    if failure is not None:
+        view["failure"] = {key: small(value, 2000) for key, value in failure.items() if value}
+    if len(view["timeline"]) > 60:
+        view["timeline"] = [*view["timeline"][:20], f"… {len(view['timeline']) - 40} more …", *view["timeline"][-20:]]
+    return {key: value for key, value in view.items() if value is not None}
+
+
+def _node_trace(folder: RunFolder, view: dict[str, Any], node: str) -> dict[str, Any]:
+    entries = [one for one in view["timeline"] if node in (one.get("node_id"), one.get("visit"))]
+    if not entries:
+        names = dict.fromkeys(one["node_id"] for one in view["timeline"] if "node_id" in one)
+        raise UsageError(f'run {folder.id} never came to "{node}"', suggest(node, names, "it came to"))
+    visit = entries[-1]["visit"]
+    made: dict[str, Any] = {"run_id": folder.id, "visit": visit, "timeline": [small(one, 2000) for one in entries]}
+    hide = redactor(None, {}, None).value
+    for name in ("input", "output"):
+        with suppress(OSError, ValueError):
+            made[name] = small(hide(read_json(folder.path / node_folder(visit) / f"{name}.json")), 3000)
+    return made
+
+
+def _folder(bounds: Bounds, run_id: str | None) -> RunFolder:
+    """A run by its id, or the newest one inside."""
+    if run_id is not None:
+        return bounds.run(run_id)
+    newest = next((one for one in survey() if bounds.owns(RunFolder(Path(one.path)))), None)
+    if newest is None:
+        raise UsageError("there are no runs here yet", "`run` starts one")
+    return RunFolder(Path(newest.path))
+
+
+def field(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """One value of a run, whole."""
+    folder = bounds.run(given["run"])
+    run = inspect(folder.path)
+    values: dict[str, Any] = dict(run.root.outputs())
+    if run.status == "completed":
+        with suppress(PflowError):
+            values |= declared_outputs(run.root)
+    path = given["path"]
+    found = values[path] if path in values else find(values, read_path(path, 0)[0])
+    if found is MISSING:
+        raise UsageError(f'run {folder.id} has no value "{path}"', suggest(path, _paths(values), "values"))
+    return page(redactor(None, {}, None).value(found), int(given.get("start", 0)), int(given.get("most", 20_000)))
+
+
+def _paths(values: dict[str, Any]) -> list[str]:
+    inner = [f"{name}.{key}" for name, made in values.items() if isinstance(made, dict) for key in made]
+    return [*inner, *values]
+
+
+def save(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """Keep a workflow under a name."""
+    document = given.get("document")
+    if (document is None) == ("workflow" not in given):
+        raise UsageError("give either `workflow` (a path) or `document` (its text)")
+    source = written(document) if document is not None else bounds.path(given["workflow"])
+    try:
+        library.save(source, given["name"], replace=bool(given.get("replace")))
+    finally:
+        if document is not None:
+            source.unlink(missing_ok=True)
+    return {"saved": given["name"], "next": f'run(workflow="{given["name"]}")'}
+
+
+def workflows(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """The saved workflows."""
+    return {"workflows": [msgspec.to_builtins(one, enc_hook=str) for one in library.saved()]}
+
+
+def cancel(bounds: Bounds, given: Arguments) -> dict[str, Any]:
+    """End a run for good."""
+    folder = bounds.run(given["run"])
+    told = app.cancel(folder.path, "cancelled through MCP")
+    return {"run_id": folder.id, "status": "told to cancel" if told else "cancelled"}
