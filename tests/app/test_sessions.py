@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,21 @@ def test_agents_are_found_at_the_home_that_a_run_was_given(calls: list[str], tmp
     Path("w.yaml").write_text("name: w\nnodes: [{id: a, agent: echoer, prompt: hi}]\n")
     done = app.run_sync("w.yaml", home=home)
     assert done.status == "completed" and json.loads(done.outputs["a"]["text"])["prompt"] == "hi"
+
+
+def test_what_visits_were_given_is_shown_however_early_the_process_died(calls: list[str]) -> None:
+    """Wherever the journal ends, and though no view was written: as it was at each visit of a loop."""
+    whole = app.run_sync("w.yaml")
+    assert whole.path is not None
+
+    def shown(folder: Path) -> dict[str, Any]:
+        return {path.parent.name: json.loads(path.read_text()) for path in folder.glob("nodes/*/input.json")}
+
+    expected = shown(whole.path)
+    lines = (whole.path / "trace.jsonl").read_bytes().splitlines(keepends=True)
+    assert set(expected) == {"draft", "draft#2", "review", "review#2", "inside", "last"}
+    for end in range(1, len(lines)):
+        shutil.rmtree(whole.path / "nodes", ignore_errors=True)
+        (whole.path / "trace.jsonl").write_bytes(b"".join(lines[:end]))
+        assert asyncio.run(app.resume(whole.path, on_doubt="retry")).status == "completed"
+        assert shown(whole.path) == expected, f"cut after {end} records"

@@ -212,3 +212,30 @@ def test_a_promise_is_verified_and_a_type_accepted(pflow: Pflow, here: Path) -> 
     assert pflow("f.json").code == 2
     assert pflow("registry", "accept", "mine/flaky").code == 0
     assert pflow("f.json").code == 0
+
+
+# What is wrong with a cache or a pipeline is said.
+
+
+@pytest.mark.parametrize("option", [(), ("--use-cache",)])
+def test_a_cache_that_cannot_be_written_is_told(pflow: Pflow, home: Path, flow: str, option: tuple[str, ...]) -> None:
+    home.mkdir()
+    (home / "cache").write_text("not a folder")
+    for words in ([flow, *option], ["echo --text hi", "--use-cache"]):
+        said = pflow(*words)
+        assert said.code == 0 and f"warning: nothing could be cached: {home / 'cache'}" in said.err
+        assert "hint: " in said.err
+    assert "could be cached" not in pflow(flow, "--no-cache").err
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("ecko --text x", 'unknown node type "ecko"\n  hint: did you mean "echo"'),
+        ("echo --text", "--text needs a value"),
+        ("echo --count --text x", "--count needs a value"),
+    ],
+)
+def test_a_wrong_pipeline_of_one_node_is_explained(pflow: Pflow, pipeline: str, said: str) -> None:
+    made = pflow(pipeline)
+    assert made.code == 2 and said in made.err

@@ -50,6 +50,19 @@ def test_runs_shows_twenty_unless_asked_for_all(pflow: Pflow, here: Path, greeti
     assert len(pflow("runs", "--all", "--json").json) == 22
 
 
+@pytest.mark.parametrize("damaged", ["{corrupt", "[]", "{}", '{"status": 7}', ""])
+def test_a_damaged_view_hides_no_run_and_is_repaired(pflow: Pflow, here: Path, broken: str, damaged: str) -> None:
+    """Also where it is newer than the journal, which is the truth."""
+    pflow(broken)
+    run = last_run(pflow)
+    (Path(run["path"]) / "state.json").write_text(damaged)
+    assert last_run(pflow) == run
+    assert pflow("status", run["run_id"], "--json").json["status"] == "failed"
+    (here / "mended").touch()
+    assert pflow("resume", run["run_id"]).code == 0
+    assert json.loads((Path(run["path"]) / "state.json").read_text())["status"] == "completed"
+
+
 def test_status_tells_steps_and_what_to_do(pflow: Pflow, broken: str) -> None:
     pflow(broken)
     run_id = last_run(pflow)["run_id"]

@@ -80,6 +80,12 @@ def test_legacy_mappings_become_templates() -> None:
     assert flow.nodes[2].params == {"text": "${a.text}", "prefix": "${b.echo}"}
 
 
+@pytest.mark.parametrize("items", [[], [1], "${a}", " [1, 2]", "x ${a}"])
+def test_items_may_be_a_list_its_json_or_a_template(items: Any) -> None:
+    made = parse({"nodes": [{"id": "b", "type": "echo", "batch": {"items": items}}]}).nodes[0].batch
+    assert made is not None and made.items == items
+
+
 def test_batches() -> None:
     batch = {"items": "${a.list}", "as": "x", "parallel": True, "max_concurrent": 4, "error_handling": "continue"}
     flow = parse({"nodes": [NODES[0], {"id": "b", "type": "echo", "batch": batch}]})
@@ -99,6 +105,8 @@ def test_batches() -> None:
         ({"nodes": [{"id": "a", "type": "echo", "exec": {"retries": 10**6}}]}, "at most 100"),
         ({"nodes": [{"id": "a", "type": "echo", "retries": 3}]}, 'no key "retries"'),
         ({"nodes": [{"id": "a", "type": "echo", "batch": {"items": {"a": 1}}}]}, "a list or a template"),
+        ({"nodes": [{"id": "a", "type": "echo", "batch": {"items": "hello"}}]}, "a list or a template"),
+        ({"nodes": [{"id": "a", "type": "echo", "batch": {"items": '{"a": 1}'}}]}, "a list or a template"),
         ({"nodes": [{"id": "a", "type": "echo", "batch": {"items": [], "error_handling": "x"}}]}, "error_handling"),
         ({"mappings": {"q": {}}}, "names no node"),
     ],

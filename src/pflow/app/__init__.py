@@ -7,7 +7,8 @@ result = await resume(run_id)           goes on where a run stopped; a no-op whe
 
 from pflow.app.documents import load, parse
 from pflow.app.history import cancel, fork, inspect, reply
-from pflow.app.running import Options, Result, plan, registry_for, resume, run, run_sync, warnings
+from pflow.app.options import Options, Result
+from pflow.app.running import plan, registry_for, resume, run, run_sync, warnings
 
 __all__ = [
     "Options",

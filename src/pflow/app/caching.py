@@ -12,8 +12,9 @@ import msgspec
 
 from pflow.app.documents import load
 from pflow.app.forecast import Prospect, forecast
+from pflow.app.options import Options
 from pflow.app.reuse import reuse_for
-from pflow.app.running import Options, opening, ready, registry_for
+from pflow.app.running import opening, ready, registry_for
 from pflow.errors import UsageError, suggest
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from pflow.app.documents import kept_workflow
+from pflow.app.options import Options
 from pflow.app.reuse import visit_of
-from pflow.app.running import DOCUMENT, Options, Session, registry_for, replayed, started_where, taken
+from pflow.app.running import DOCUMENT, Session, registry_for, replayed, started_where, taken
 from pflow.app.secrets import redactor
 from pflow.engines.local import Held
 from pflow.engines.views import Viewer, state
@@ -151,15 +152,22 @@ def survey(home: Path | None = None, most: int | None = None) -> list[Glance]:
 
 
 def _glance(folder: runs.RunFolder, home: Path | None) -> Glance | None:
-    """From the view where it is as new as the journal, else from the journal."""
-    view = _view(folder)
+    """From the view where it is whole and as new as the journal, else from the journal."""
+    found = _shown(folder) if _is_fresh(folder) else None
     try:
-        if not _is_fresh(folder):
-            view = look(folder.path, home=home)
-        elif view.get("status") not in ENDED:
-            view |= {"status": status(folder, recall(folder))}
-        return msgspec.convert(view | {"path": str(folder.path)}, Glance)
+        if found is None:
+            found = msgspec.convert(look(folder.path, home=home), Glance)
+        elif found.status not in ENDED:
+            found = msgspec.structs.replace(found, status=status(folder, recall(folder)))
     except (PflowError, msgspec.ValidationError):
+        return None
+    return found
+
+
+def _shown(folder: runs.RunFolder) -> Glance | None:
+    try:
+        return msgspec.convert(_view(folder) | {"path": str(folder.path)}, Glance)
+    except msgspec.ValidationError:
         return None
 
 

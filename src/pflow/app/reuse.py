@@ -16,7 +16,7 @@ from pflow.storage import settings
 from pflow.storage.files import home as default_home
 
 if TYPE_CHECKING:
-    from pflow.app.running import Options
+    from pflow.app.options import Options
     from pflow.reuse.by_inputs import ByInputs
     from pflow.reuse.by_iteration import ByIteration
 

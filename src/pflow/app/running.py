@@ -11,24 +11,23 @@ from typing import Any
 
 import msgspec
 
-from pflow.app import library
+from pflow.app import keeping, library
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import kept_workflow, load, parse
+from pflow.app.options import Options, Result
 from pflow.app.reuse import reuse_for
 from pflow.app.secrets import hidden, provided, redactor, revealed, seal
 from pflow.engines.local import Held
 from pflow.errors import Place, Problem, UsageError, WorkflowError
-from pflow.kernel.clock import Clock
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
-from pflow.kernel.scope import declared_outputs
+from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using
 from pflow.mcp.offer import Synced
 from pflow.mcp.pool import connections
-from pflow.model.event import Envelope
-from pflow.model.run import Asked, Decision, Failure, Opened, Outcome, RunStatus, Stored
+from pflow.model.run import Opened, Outcome, Stored
 from pflow.model.workflow import Workflow
 from pflow.nodes.purity import Standings
 from pflow.nodes.registry import Registry, local_folders
@@ -46,53 +45,6 @@ BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are 
 SESSIONS = Path(".dotrunner") / "sessions"
 IR = "ir"  # the dialect of a workflow that was made in Python
 DOCUMENT = "document:"  # the store's keys for documents that were loaded on the way
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run; everything has a default that suits a script."""
-
-    on_event: Callable[[Envelope], None] | None = None
-    hub: Hub | None = None
-    types: tuple[Any, ...] = ()  # node types beside the registered ones
-    jobs: int | None = None  # visits at once; None: as the workflow says
-    on_doubt: Decision | None = None
-    answer: Callable[[Asked], Awaitable[Any]] | None = None
-    decide: Callable[[str, int], Awaitable[Decision | None]] | None = None
-    home: Path | None = None
-    workspace: Path | None = None
-    keep: bool = True  # False: in memory only; nothing can be resumed
-    durable: bool = True  # False: survives a crash of the process, not of the machine
-    clock: Clock | None = None
-    started: Callable[[Run], None] | None = None  # told of the run, to interrupt or cancel it
-    iterate: bool = False  # reuse what did not change since earlier runs of the same file
-    rerun: tuple[str, ...] = ()  # nodes to execute all the same, with what is below them
-    use_cache: bool = False  # reuse outcomes of pure nodes by their inputs
-    reset_cache: bool = False  # drop this workflow's outcomes of that kind first
-    model: str = ""  # the model that is asked where a workflow names none
-    budget: float | None = None  # USD that calls of models may cost; the run pauses before it is passed
-    secrets: Mapping[str, Any] = {}  # inputs among which a resumed run finds the secret ones
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run went."""
-
-    run_id: str
-    status: RunStatus
-    outputs: dict[str, Any]  # the declared ones, or every node's by its id
-    visits: dict[str, Outcome]
-    error: Failure | None = None
-    usage: dict[str, Any] = {}
-    path: Path | None = None
-    duration: float = 0.0
-    nodes_total: int = 0
-    waiting: tuple[Asked, ...] = ()
-    doubts: tuple[tuple[str, int], ...] = ()
-    held: dict[str, Failure] = {}  # visits that go on when the run is resumed with more
-
-    @property
-    def success(self) -> bool:
-        """Whether the run is complete."""
-        return self.status == "completed"
 
 
 def registry_for(workflow: Workflow, options: Options) -> Registry:
@@ -155,6 +107,8 @@ async def run(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None 
     opened = msgspec.structs.replace(opened, documents=_keep_document(held, workflow))
     session = Session(made, opened, chosen, registry, held.log, held)
     session.run.open(opened)
+    if session.graph:
+        keeping.restore(session.run, session.graph, chosen.home)
     return await session.drive(lambda: held.drive(session.run, session.redactor))
 
 
@@ -217,11 +171,13 @@ class Session:
         self._registry = registry
         self._held = held
         self._opened = opened
+        self.graph = opened.path if plan.workflow.scheduler == "reactive" and held else ""  # whose store is kept
         guide = Guide(
             load=self._load,
             registry=registry,
             folder=held.folder.path if held else None,
             output_limit=settings.load(options.home).shell.output_limit,
+            spin=opened.options.get("spin", SPIN),
             on_doubt=options.on_doubt,
             answer=options.answer,
             decide=options.decide,
@@ -250,6 +206,8 @@ class Session:
                     await drive()
         finally:
             self.run.reuse.close(self.run.status == "completed")
+            if self.graph:
+                keeping.save(self.run, self.graph, self._options.home)
             if self._unsubscribe is not None:
                 self._unsubscribe()
         return self.result(time.perf_counter() - began)
@@ -363,8 +321,15 @@ def opening(workflow: Workflow, made: Plan, given: dict[str, Any], options: Opti
         version=__version__,
         path=str(Path(workflow.file).absolute()) if workflow.file else "",
         cwd=str(options.workspace or Path.cwd()),
-        options={"iterate": True} if options.iterate else {},
+        options=_options(workflow, options),
     )
+
+
+def _options(workflow: Workflow, options: Options) -> dict[str, Any]:
+    """What a resumed run must know again."""
+    if workflow.scheduler == "reactive":
+        return {"spin": settings.load(options.home).graph.spin}
+    return {"iterate": True} if options.iterate else {}
 
 
 def _keep_document(held: Held, workflow: Workflow) -> dict[str, str]:

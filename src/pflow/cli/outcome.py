@@ -132,7 +132,8 @@ def _latest(result: Result, node_id: str) -> Outcome | None:
 
 
 def _main_output(plan: Plan, node_id: str, outputs: dict[str, Any]) -> Any:
-    declared = plan.nodes[node_id].type.declared.main_out
+    kind = plan.nodes[node_id].type
+    declared = kind.declared.main_out or (kind.main_out if kind.autonomous else "")
     for name in (declared, "result"):
         if name in outputs:
             return outputs[name]

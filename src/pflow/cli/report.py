@@ -30,6 +30,9 @@ def report(made: Result, run: Run, line: Line, lines: Lines, why: str = "", spok
     """
     if made.error is not None and run.hub.redact is not None:
         made = msgspec.structs.replace(made, error=_without_secrets(made.error, run.hub.redact))
+    if run.reuse.lost is not None:
+        lines.say(f"warning: nothing could be cached: {run.reuse.lost} cannot be written")
+        lines.say("  hint: make it a folder that you may write to, or use --no-cache")
     if made.success:
         _summary(made, run, lines)
     else:
@@ -146,7 +149,7 @@ def _question(made: Result, asked: Asked, doubtful: bool) -> str:
     which = f" --node {node}" if len(made.waiting) > 1 else ""
     doubt = " --on-doubt retry" if doubtful else ""
     choices = "|".join(asked.choices) or "TEXT"
+    what = f"asks: {shortened(asked.question)}" if asked.question else "waits for what you say"
     return (
-        f"⏸ Paused: node '{node_name(asked.visit)}' asks: {shortened(asked.question)}\n"
-        f"  next: pflow reply {made.run_id}{which}{doubt} {choices}"
+        f"⏸ Paused: node '{node_name(asked.visit)}' {what}\n  next: pflow reply {made.run_id}{which}{doubt} {choices}"
     )

@@ -31,7 +31,8 @@ def workflow_for(target: str) -> Target:
         return Target(app.load(path), True)
     words = target.split()
     registry = app.registry_for(Workflow("", "", ()), app.Options()) if ARROW in target or len(words) > 1 else None
-    if registry is not None and (ARROW in target or registry.find(words[0]) is not None):
+    flags = any(word.startswith("--") for word in words[1:2])
+    if registry is not None and (ARROW in target or flags or registry.find(words[0]) is not None):
         from pflow.dialects import pipeline
 
         return Target(pipeline.parse([target], registry), False)

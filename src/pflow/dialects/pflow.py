@@ -27,6 +27,7 @@ import msgspec
 from pflow.dialects.read import Cell, Fields, Reading
 from pflow.dialects.source import Source
 from pflow.errors import Place, Problem, UsageError, suggest
+from pflow.lang.typed import typed
 from pflow.model.workflow import DEFAULT, Batch, Edge, Input, Node, Output, Policy, Retry, Workflow
 
 NAME = "pflow"
@@ -145,7 +146,7 @@ def _batch(fields: Fields) -> Batch | None:
         return None
     own = cell.fields(_BATCH)
     items = own.cell("items", required=True)
-    if items is not None and not isinstance(items.value, (str, list)):
+    if items is not None and not _may_be_list(items.value):
         items.wrong("a list or a template", 'for example "${files.names}"')
     name = own.text("as", "item")
     if not _name.fullmatch(name):
@@ -159,6 +160,13 @@ def _batch(fields: Fields) -> Batch | None:
     tries = own.whole("max_retries", 1, least=1, most=_MOST_RETRIES)
     wait = own.number("retry_wait", most=_LONGEST)
     return Batch(items.value if items else [], name, width, handling == "fail_fast", Retry(tries, wait or 0.0))
+
+
+def _may_be_list(value: Any) -> bool:
+    """Whether a value is a list, may become one, or is the JSON of one."""
+    if not isinstance(value, str) or "${" in value:
+        return isinstance(value, (str, list))
+    return isinstance(typed(value.strip()), list)
 
 
 def _edge(cell: Cell) -> Edge:

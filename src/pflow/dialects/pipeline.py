@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 from pflow.errors import Place, Problem, UsageError, WorkflowError, suggest
 from pflow.lang.typed import typed
@@ -106,10 +106,13 @@ class _Reader:
                 continue
             key, equals, text = word[2:].partition("=")
             value: Any = typed(text) if equals else True
-            if not equals and i < len(words) and not words[i].startswith("--"):
+            bare = not equals and (i == len(words) or words[i].startswith("--"))
+            if not equals and not bare:
                 value = typed(words[i])
                 i += 1
             name = self._param(key, kind)
+            if bare and kind is not None and not _may_be_true(kind, name):
+                self.problem(f"--{key} needs a value", f"write --{key} VALUE", node_id, "param")
             if key in DIRECTIVES and (kind is None or name not in kind.params):
                 directives[key] = value
             else:
@@ -152,3 +155,12 @@ class _Reader:
             self.problem(f"--timeout must be a number of seconds above 0, not {timeout}", "", node_id, "range")
             timeout = None
         return Policy(Retry((retries or 0) + 1), timeout=timeout, cache=cache if isinstance(cache, bool) else None)
+
+
+def _may_be_true(kind: NodeType, name: str) -> bool:
+    """Whether a param can be given by its name alone."""
+    param = kind.params.get(name)
+    if param is None or param.annotation is Any:
+        return True
+    allowed = (param.annotation, *get_args(param.annotation))
+    return bool in allowed or not any(one in (str, int, float) for one in allowed)

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from pflow.agents.answer import objects
+from pflow.engines.inputs import rebuilt
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
+from pflow.model.conversation import brief
 from pflow.model.redact import Redactor
 from pflow.model.run import Outcome
 from pflow.model.value import portable
@@ -29,6 +31,7 @@ class Viewer:
     def __init__(self, run: Run, folder: Path, redactor: Redactor | None = None) -> None:
         self._run = run
         self._redact = (redactor or Redactor()).value
+        self._folder = folder
         self._files = Views(folder)
         self._dirty: dict[str, Ready | None] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -44,6 +47,8 @@ class Viewer:
     def repair(self) -> None:
         """Write everything, since whoever wrote the views last may have died over it."""
         self._dirty |= dict.fromkeys(self._run.memory.ended)
+        missing = rebuilt(self._run, lambda visit: not (self._folder / _input(visit)).exists())
+        self._files.write(self._redact({_input(visit): portable(brief(params)) for visit, params in missing}))
         self.refresh()
 
     def refresh(self) -> None:
@@ -60,7 +65,9 @@ class Viewer:
     def _of_run(self) -> dict[str, Any]:
         run, opened = self._run, self._run.memory.opened
         outputs = run.root.values if run.root.plan.workflow.flat else run.root.outputs()
-        values = {name: portable(made) for name, made in outputs.items()}
+        values = {name: portable(brief(made)) for name, made in outputs.items()}
+        if run.root.live is not None:  # the session's conversations, each whole and once
+            values["contexts"] = {name: made.whole() for name, made in run.root.live.contexts.items()}
         metadata: dict[str, Any] = msgspec.to_builtins(opened) if opened is not None else {}
         for key in ("k", "c"):
             metadata.pop(key, None)
@@ -70,10 +77,10 @@ class Viewer:
         folder = node_folder(visit)
         made: list[tuple[str, Any]] = []
         if ready is not None:
-            made.append((f"{folder}/input.json", portable(ready.params)))
+            made.append((_input(visit), portable(ready.params)))
         outcome = self._run.memory.ended.get(visit)
         if outcome is not None:
-            made.append((f"{folder}/output.json", portable(outputs_of(outcome))))
+            made.append((f"{folder}/output.json", portable(brief(outputs_of(outcome)))))
             answer = _answer(outcome)
             if answer is not None:
                 made.append((f"{folder}/agent_response.json", answer))
@@ -127,6 +134,10 @@ def _answer(outcome: Outcome) -> dict[str, Any] | None:
         return None
     data = next(iter(reversed(list(objects(made["text"])))), None)  # the last: an example comes before the answer
     return {"text": made["text"], "data": data, "usage": portable(made["usage"])}
+
+
+def _input(visit: str) -> str:
+    return f"{node_folder(visit)}/input.json"
 
 
 def node_folder(visit: str) -> str:

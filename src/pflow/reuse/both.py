@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pflow.model.run import Outcome
@@ -20,6 +21,11 @@ class Both:
     def __init__(self, by_inputs: ByInputs, by_iteration: ByIteration) -> None:
         self._by_inputs = by_inputs
         self._by_iteration = by_iteration
+
+    @property
+    def lost(self) -> Path | None:
+        """The folder in which outcomes could not be kept."""
+        return self._by_iteration.lost or self._by_inputs.lost
 
     def recall(self, call: Call) -> Recalled | Miss:
         """The first answer of the two; the reason is that of the second."""

@@ -58,7 +58,8 @@ class ByInputs(Never):
             "execution_time_ms": outcome.ms,
             "cached_at": time.time(),
         }
-        entries.write(path, entry)
+        if not entries.write(path, entry):
+            self.lost = self._folder
         return made
 
     def reset(self) -> int:

@@ -63,6 +63,11 @@ class ByIteration:
         self._nodes: dict[str, Any] = {}  # how each visit fared
         self._wrote = False
 
+    @property
+    def lost(self) -> Path | None:
+        """The folder in which outcomes could not be kept."""
+        return None if self.store.writable else self.store.folder
+
     # ── recall ──
 
     def recall(self, call: Call) -> Recalled | Miss:

@@ -8,6 +8,7 @@ upstreams'.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -59,6 +60,10 @@ class Reuse(Protocol):
     active: bool  # False spares the kernel from asking
     claims: bool  # whether ``claim`` has anything to say
 
+    @property
+    def lost(self) -> Path | None:
+        """The folder in which outcomes could not be kept."""
+
     def recall(self, call: Call) -> Recalled | Miss:
         """What to use instead of executing, or the reason why there is nothing."""
 
@@ -80,6 +85,7 @@ class Never:
 
     active = False
     claims = False
+    lost: Path | None = None
 
     def recall(self, call: Call) -> Recalled | Miss:
         """Nothing is ever recalled."""

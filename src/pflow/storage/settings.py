@@ -24,6 +24,7 @@ DESCRIPTIONS: dict[str, str] = {
     "cache.max_mb": "How large the cache may grow, in megabytes, before its oldest entries are dropped.",
     "shell.output_limit": "How many bytes of a command's output are kept; the rest is cut off.",
     "runs.dir": "Where run folders are made; empty means `runs` in the pflow home.",
+    "graph.spin": "How often a graph may come back to its nodes without waiting for anybody, before it is stopped.",
     "model.default": "The model used where a workflow names none.",
     "env": "Secrets by name (`env.NAME`), available to workflows and hidden wherever values are shown.",
 }
@@ -59,12 +60,19 @@ class Model(msgspec.Struct, frozen=True, omit_defaults=True):
     default: str = ""
 
 
+class Graph(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Limits for graphs."""
+
+    spin: int = 1000
+
+
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything a user has set, with defaults for the rest."""
 
     cache: Cache = Cache()
     shell: Shell = Shell()
     runs: Runs = Runs()
+    graph: Graph = Graph()
     model: Model = Model()
     env: dict[str, str] = {}
 
