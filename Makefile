@@ -37,7 +37,7 @@ check: setup
 	@$(BIN)/python docs/check.py
 
 bench: setup
-	@$(BIN)/python bench/run.py && $(BIN)/python bench/routed.py && $(BIN)/python bench/cache.py
+	@$(BIN)/python bench/run.py && $(BIN)/python bench/routed.py && $(BIN)/python bench/reactive.py && $(BIN)/python bench/cache.py
 
 kill-sweep: setup
 	@$(BIN)/python -m pytest -n 2 tests/test_kill_sweep.py --sweep=full

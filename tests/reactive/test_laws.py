@@ -13,8 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.model.graph import Graph, Wire
-from pflow.model.run import PULL, Answer, Asked, Cancelled, Command, Ended, Fact, Feed, Finish, Outcome, Reopened, Start
+from pflow.model.run import (
+    PULL,
+    Answer,
+    Asked,
+    Cancelled,
+    Command,
+    Ended,
+    Fact,
+    Failure,
+    Feed,
+    Finish,
+    Outcome,
+    Reopened,
+    Start,
+    Visit,
+)
 from pflow.schedulers.reactive import Reactive
+from pflow.testing import Conformance
 
 PORTS = ("context", "data", "tools", "x")
 
@@ -172,3 +188,15 @@ def test_a_cancelled_run_that_is_reopened_has_lost_nothing(data: st.DataObject) 
         world.post(Reopened(0.0, "run"))
         world.check()
         assert world.finish is not None or world.flying
+
+
+@settings(max_examples=200, deadline=None)
+@given(graphs(), st.randoms(use_true_random=False), st.integers(-1, 12))
+def test_it_conforms_to_what_every_scheduler_must_hold_to(graph: Graph, chance: Any, cancel_at: int) -> None:
+    def end(visit: Visit) -> Outcome:
+        if chance.random() < 0.2:
+            return Outcome("failed", failure=Failure("node", "bad luck"))
+        return Outcome("completed", {port: chance.randrange(9) for port in PORTS if chance.random() < 0.6})
+
+    finish = Conformance(lambda: Reactive(graph, spin=10), end).check(chance.randrange, cancel_at)
+    assert finish.status in ("completed", "failed", "cancelled")

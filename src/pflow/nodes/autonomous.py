@@ -42,7 +42,7 @@ def autonomous(target: NodeFunction) -> Callable[..., Awaitable[dict[str, Any]]]
     async def call(step: StepContext, **config: Any) -> dict[str, Any]:
         stream = step.stream()
         flow = Flow(step, config)
-        given = {handle(name): value for name, value in config.items()}
+        given = {handle(name): value for name, value in config.items()} if stream is None else {}
         inputs = _Followed(Inputs(stream, given), flow)
         pushed = given if stream is None else stream.values()
         context = flow.followed(pushed.get(CONTEXT))

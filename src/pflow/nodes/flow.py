@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
 from typing import Any
 
 from pflow.errors import NodeError
+from pflow.llm.budget import means
 from pflow.model import conversation
 from pflow.model.conversation import FIELDS, Conversation, Message, Mode
 from pflow.nodes.step import StepContext, Stream
@@ -23,6 +25,7 @@ STORE = "store:"  # before the keys that nodes write through flow.store
 SESSION = "session"  # the provider and model that main contexts follow
 
 
+@cache
 def handle(name: str | None) -> str:
     """A port's canonical name, for any of its aliases; one that is omitted is ``context``."""
     return _ALIASES.get(_SEPARATORS.sub("", name).lower(), name) if name else CONTEXT
@@ -269,9 +272,9 @@ class Spending:
 class Signal:
     """Tells whether the run wants this node to stop."""
 
-    def __init__(self, step: StepContext) -> None:
+    def __init__(self, step: StepContext, task: asyncio.Task[Any] | None) -> None:
         self._step = step
-        self._task = asyncio.current_task()
+        self._task = task
 
     @property
     def aborted(self) -> bool:
@@ -287,14 +290,45 @@ class Flow:
         self.node_id = step.node_id
         self.request_id = step.run_id
         self.visit = step.visit
-        self.signal = Signal(step)
-        self.store = Store(step)
-        self.context = Contexts(self)
-        self.conversation = Talk(step)
-        self.log = FlowLog(step)
-        self.tools = Tools(step)
-        self.usage = Spending(step)
         self._config = config
+        self._task = asyncio.current_task()
+
+    # Made when they are first used: most nodes need few of them.
+
+    @cached_property
+    def signal(self) -> Signal:
+        """Whether the run wants this node to stop."""
+        return Signal(self.step, self._task)
+
+    @cached_property
+    def store(self) -> Store:
+        """Values that all nodes share, and that survive the run."""
+        return Store(self.step)
+
+    @cached_property
+    def context(self) -> Contexts:
+        """Makes contexts, and others from them."""
+        return Contexts(self)
+
+    @cached_property
+    def conversation(self) -> Talk:
+        """What the person who watches sees."""
+        return Talk(self.step)
+
+    @cached_property
+    def log(self) -> FlowLog:
+        """The run's log."""
+        return FlowLog(self.step)
+
+    @cached_property
+    def tools(self) -> Tools:
+        """Node types as tools."""
+        return Tools(self.step)
+
+    @cached_property
+    def usage(self) -> Spending:
+        """What calls of models used."""
+        return Spending(self.step)
 
     def check_cancelled(self) -> None:
         """Raise if the run wants this node to stop."""
@@ -309,11 +343,11 @@ class Flow:
     def session(self) -> dict[str, str]:
         """The provider and model that main contexts follow."""
         own = self.step.shared.get(STORE + SESSION) or {}
-        if own.get("model"):
-            return {"provider": str(own.get("provider", "")), "model": str(own["model"])}
-        from pflow.nodes.models import run_means
-
-        return {"provider": str(own.get("provider", "")), "model": run_means().default}
+        provider, model = str(own.get("provider", "")), str(own.get("model", ""))
+        if not model:
+            set_ = means()
+            model = set_.default if set_ is not None else _default()
+        return {"provider": provider, "model": model}
 
     def followed(self, context: Any) -> Any:
         """A context as a node gets it: a main one has the session's provider and model."""
@@ -328,6 +362,12 @@ class Flow:
         """The main context, which begins empty."""
         made: Conversation = self.followed(newest or self.context.create())
         return made
+
+
+def _default() -> str:
+    from pflow.nodes.models import run_means
+
+    return run_means().default
 
 
 def _words(badge: Mapping[str, Any]) -> dict[str, Any]:
