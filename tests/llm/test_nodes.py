@@ -217,6 +217,37 @@ def test_a_second_run_costs_nothing_and_a_changed_option_asks_again() -> None:
     assert second.visits["ask#1"].reused
 
 
+ATTACHED = """
+nodes:
+  - id: ask
+    type: llm
+    params: {prompt: "Is it friendly?", model: "script:answers.json", attachments: [letter.txt]}
+"""
+
+
+def test_a_changed_attachment_is_asked_about_again() -> None:
+    script("yes", "no")
+    Path("flow.yaml").write_text(ATTACHED)
+    answers = []
+    for letter in ("Dear you", "Dear you", "You fool"):
+        Path("letter.txt").write_text(letter)
+        answers.append(pflow.run_sync("flow.yaml", iterate=True).outputs["ask"]["response"])
+    assert answers == ["yes", "yes", "no"]
+
+
+@pytest.mark.parametrize("kind", ["llm", "summarize"])
+def test_another_default_is_another_model(kind: str, tmp_path: Path) -> None:
+    """Whether the default is ours or that of the package llm."""
+    depends = Registry().get(kind).declared.depends
+    assert depends is not None
+    (tmp_path / "llm").mkdir(exist_ok=True)
+    (tmp_path / "llm" / "default_model.txt").write_text("mine")
+    assert depends({"text": "x"}, tmp_path, None) == {"model": "mine"}
+    settings.save(settings.Settings(model=settings.Model("ours")))
+    assert depends({"text": "x"}, tmp_path, None) == {"model": "ours"}
+    assert depends({"text": "x", "model": "theirs"}, tmp_path, None) == {}
+
+
 # ── summarize ──
 
 

@@ -21,8 +21,9 @@ from pflow.llm.answer import LARGEST  # noqa: E402
 from pflow.llm.errors import ModelError  # noqa: E402
 from pflow.llm.find import find  # noqa: E402
 from pflow.llm.interface import Attachment, Message, Request, Tool, ToolCall, Usage  # noqa: E402
+from tests.builtins.server import Handler  # noqa: E402
 from tests.llm import plugin  # noqa: E402
-from tests.llm.serving import Asked, ChatServer, question, refuses, says  # noqa: E402
+from tests.llm.serving import Asked, ChatServer, Turn, chunk, question, refuses, says, streams  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +153,46 @@ def test_its_own_client_speaks_to_a_server(server: ChatServer, tmp_path: Path) -
     server.turns = [refuses(401, "who are you?")]
     assert failed(Asked("m")).kind == "auth"
     gc.collect()
+
+
+MINE = "- {{model_id: mine, model_name: small, api_base: {url}/v1, supports_tools: true}}"
+
+
+@pytest.fixture
+def mine(server: ChatServer, tmp_path: Path) -> Iterator[str]:
+    """A model of the package whose own client speaks to a server."""
+    (tmp_path / "llm").mkdir(exist_ok=True)
+    (tmp_path / "llm" / "extra-openai-models.yaml").write_text(MINE.format(url=server.url))
+    yield "mine"
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_its_retries_are_two_at_most_and_seen(server: ChatServer, mine: str) -> None:
+    server.turns = [refuses(429, "slow down", Retry_After="0"), Handler.hang_up, says("here")]
+    asked = Asked(mine)
+    assert asked.error is None and asked.reply.text == "here"
+    assert [retry.attempt for retry in asked.retries] == [1, 2] and len(server.requests) == 3
+    server.requests.clear()
+    server.turns = [refuses(429, Retry_After="0")]
+    asked = Asked(mine)
+    assert failed(asked).kind == "rate_limit" and len(server.requests) == 3 and len(asked.retries) == 2
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.parametrize(
+    ("turn", "kind"),
+    [
+        (refuses(429, Retry_After="3600"), "rate_limit"),
+        (refuses(429, "quota", "insufficient_quota", Retry_After="0"), "rate_limit"),
+        (refuses(500, "broken"), "model"),
+        (streams(chunk("half an ans"), done=False), "model"),
+    ],
+)
+def test_what_would_not_help_is_not_repeated(server: ChatServer, mine: str, turn: Turn, kind: str) -> None:
+    server.turns = [turn]
+    asked = Asked(mine)
+    assert failed(asked).kind == kind and len(server.requests) == 1 and asked.retries == []
 
 
 @pytest.mark.parametrize("name", ["parrot", "swift-parrot"])

@@ -45,7 +45,9 @@ def test_what_one_node_pushes_to_one_successor_is_coalesced() -> None:
 def test_the_push_phase_tells_its_edges_and_inputs() -> None:
     play = Play("start.data > a.data", "start.context > b.context")
     play.end("start#1", data=1, context={})
-    assert play.said("flow:push") == [{"node": "start", "inputs": {"b": ["context"], "a": ["data"]}}]
+    (told,) = play.said("flow:push")
+    assert told["inputs"] == {"b": ["context"], "a": ["data"]}
+    assert told["edges"] == ["context → b.context", "data → a.data"]
 
 
 def test_tools_are_pull_only() -> None:

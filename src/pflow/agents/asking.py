@@ -90,6 +90,10 @@ async def _ask(
 
         return await python.ask(step, voice, who, question, timeout)
     timeout = who.timeout if timeout is None else timeout
+    if who.preset:
+        from pflow.agents import coding
+
+        return await coding.ask(step, voice, who, question, model, timeout)
     if who.backend == "command":
         from pflow.agents import command
 

@@ -40,18 +40,36 @@ async def ask(
     step: StepContext, voice: Voice, definition: Definition, question: Question, timeout: float | None
 ) -> str:
     """The program's answer."""
-    name = definition.name
     words = command_words(definition, step.workspace)
-    said, heard = _Said(step, name), _Heard(step, voice)
+    said = _Said(step, definition.name)
+    data, env = msgspec.json.encode(question.data()), environment(definition.env)
+    ended = await run(step, voice, definition, words, data, env, said, timeout)
+    check(definition.name, words, ended, definition)
+    return said.text()
+
+
+async def run(
+    step: StepContext,
+    voice: Voice,
+    definition: Definition,
+    words: list[str],
+    data: bytes,
+    env: Mapping[str, str],
+    out: Output,
+    timeout: float | None,
+) -> Ended:
+    """Run a program to its end, under its agent's limits; its remarks are published as they come."""
+    name = definition.name
+    heard = _Heard(step, voice)
     try:
-        ended = await run_process(
+        return await run_process(
             step,
             limited(words, definition.limits),
-            data=msgspec.json.encode(question.data()),
-            env=environment(definition.env),
+            data=data,
+            env=env,
             timeout=timeout,
             bare=True,
-            out=said,
+            out=out,
             err=heard,
         )
     except NodeError as error:
@@ -67,8 +85,6 @@ async def ask(
         raise _not_started(name, words, str(error.strerror)) from None
     finally:
         heard.flush()
-    _check(name, words, ended, definition)
-    return said.text()
 
 
 class _Said(Output):
@@ -80,13 +96,18 @@ class _Said(Output):
 
     def take(self, chunk: bytes) -> None:
         if self.size + len(chunk) > self._limit:
-            raise NodeError(
-                f'agent "{self._agent}" printed more than {self._limit:,} bytes, and was stopped',
-                "have it write to a file and answer with the file's name, or raise the setting shell.output_limit",
-                "agent",
-                {"reason": "flood", "agent": self._agent, "limit": self._limit, "stdout": self.text()[:_EXCERPT]},
-            )
+            raise flooded(self._agent, self._limit, self.text())
         super().take(chunk)
+
+
+def flooded(agent: str, limit: int, text: str) -> NodeError:
+    """More was printed than an answer may have."""
+    return NodeError(
+        f'agent "{agent}" printed more than {limit:,} bytes, and was stopped',
+        "have it write to a file and answer with the file's name, or raise the setting shell.output_limit",
+        "agent",
+        {"reason": "flood", "agent": agent, "limit": limit, "stdout": text[:_EXCERPT]},
+    )
 
 
 class _Heard(Output):
@@ -184,12 +205,14 @@ def _not_started(name: str, words: list[str], why: str) -> NodeError:
     )
 
 
-def _check(name: str, words: list[str], ended: Ended, definition: Definition) -> None:
+def check(name: str, words: list[str], ended: Ended, definition: Definition) -> None:
     """Raise what went wrong, if anything did."""
     if ended.code == _NO_PROGRAM and words != limited(words, definition.limits):
         raise _not_started(name, words, "not found")
     remarks = ended.err.text()[-_EXCERPT:]
     details: dict[str, object] = {"agent": name, "command": words, "exit_code": ended.code, "stderr": remarks}
+    if definition.preset:
+        details["stdin"] = "Say hello"
     last = last_line(remarks) or last_line(ended.out.text()[-_EXCERPT:])
     tail = f": {last}" if last else ""
     if ended.code:

@@ -1,7 +1,7 @@
 """Definitions of agents: Markdown with front matter, whose body is the agent's instructions.
 
 name, description     who it is; the file's name stands in for a missing name
-backend               llm or command; command where there is one
+backend               llm, command, or a coding agent (claude, codex, gemini, amplifier); command where there is one
 model, tools          of an llm: who answers, and the node types it may call; max_steps bounds the calls
 command, env, limits  of a command: its words, variables it is given, {memory_mb, cpu_seconds, open_files}
 timeout               seconds for one answer
@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from pflow.agents.front import Entry, read, wrong
+from pflow.agents.presets import PRESETS
 from pflow.errors import NodeError
 from pflow.model.value import type_name
 
@@ -46,6 +47,7 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     tools: tuple[str, ...] = ()
     backend: Backend = "llm"
+    preset: str = ""  # the coding agent that the command is
     command: tuple[str, ...] = ()
     timeout: float | None = None
     limits: Limits = Limits()
@@ -85,13 +87,14 @@ class _Fields:
     def definition(self, stem: str, body: str) -> Definition:
         if not self._foreign:
             self._check_keys()
-        command = self._command()
+        backend, preset, command = self._backend(self._command())
         return Definition(
             name=self._text("name") or stem,
             description=self._text("description"),
             model="" if self._text("model") == "inherit" else self._text("model"),
             tools=self._texts("tools"),
-            backend=self._backend(command),
+            backend=backend,
+            preset=preset,
             command=command,
             timeout=self._seconds("timeout"),
             limits=self._limits(),
@@ -146,15 +149,20 @@ class _Fields:
         except ValueError as error:
             raise self._wrong("command", f"command: {error}", "command: [program, argument, …]") from None
 
-    def _backend(self, command: tuple[str, ...]) -> Backend:
+    def _backend(self, command: tuple[str, ...]) -> tuple[Backend, str, tuple[str, ...]]:
+        """Who answers, as which coding agent, and by which command."""
         written = self._text("backend").lower()
+        if written in PRESETS:
+            return "command", written, command or (written,)
         if written not in ("", "llm", "command"):
-            raise self._wrong("backend", f'"backend" cannot be "{written[:40]}"', "llm or command")
+            raise self._wrong(
+                "backend", f'"backend" cannot be "{written[:40]}"', f"llm, command, or one of {', '.join(PRESETS)}"
+            )
         if written == "command" and not command:
             raise self._wrong("backend", "backend is command, and there is no command", "command: [program, argument]")
         if written == "llm" and command:
             raise self._wrong("command", "there is a command, and backend is llm", "take one of the two away")
-        return "command" if command else "llm"
+        return "command" if command else "llm", "", command
 
     def _seconds(self, key: str) -> float | None:
         value = self._get(key)

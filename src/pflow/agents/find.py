@@ -2,7 +2,7 @@
 
 Sources, first wins: agents that were registered in Python; ``.pflow/agents`` (Markdown and Python) and
 ``.claude/agents`` (Markdown) from the workflow's folder upwards, then from the current folder upwards; the home's
-``agents``. Names match without regard to case, ``-`` and ``_``.
+``agents``; the coding agents that are on this machine (`presets`). Names match without regard to case, ``-`` and ``_``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pflow.agents.definition import Definition, load
+from pflow.agents.presets import PRESETS, Preset, absent, installed
 from pflow.errors import NodeError, WorkflowError, suggest
 from pflow.nodes.agent import AgentDefinition
 from pflow.nodes.registry import load_file, normal
@@ -42,7 +43,16 @@ def find(name: str, workspace: Path, workflow_folder: Path | None = None, home: 
         found = _in_folder(folder, wanted)
         if found is not None:
             return found
+    if wanted in PRESETS:
+        return _preset(PRESETS[wanted])
     raise _unknown(name, places, workspace, home)
+
+
+def _preset(preset: Preset) -> Definition:
+    """A coding agent without instructions of our own."""
+    if preset.name not in installed():
+        raise absent(preset.name, preset, preset.name)
+    return Definition(preset.name, preset.title, backend="command", preset=preset.name, command=(preset.name,))
 
 
 def folders(workspace: Path, workflow_folder: Path | None = None, home: Path | None = None) -> list[Path]:
@@ -107,6 +117,7 @@ def names(places: list[Path]) -> Iterator[str]:
             except NodeError:
                 yield path.stem
         yield from (path.stem for path in _python(folder))
+    yield from installed()
 
 
 def _markdown(folder: Path) -> list[Path]:

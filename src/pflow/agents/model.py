@@ -18,6 +18,7 @@ from pflow.nodes.agent import Voice
 from pflow.nodes.step import StepContext
 
 Ask = Callable[[Request, bool], Awaitable[Reply]]  # a request, and whether its text is published as it arrives
+_AGAIN = "This is no whole JSON object. Answer again, briefly, with one step and nothing else."
 ANSWER = "answer"  # what a model without tool calls chooses when it needs no tool
 
 
@@ -40,6 +41,10 @@ async def ask(
     try:
         async with asyncio.timeout(timeout) as limit:
             return await converse(step, one, question, box, knows, definition.max_steps)
+    except NodeError as error:
+        if error.kind == "budget" and box.acted:  # it would begin anew, and do twice what its tools did
+            error.details["acted"] = True
+        raise
     except TimeoutError:
         if not limit.expired():
             raise
@@ -70,17 +75,23 @@ async def converse(
     """Ask, do what the model wants done, and tell it the results, until it answers."""
     messages = _opening(question, () if takes_tools else box.tools)
     request = Request((), tools=box.tools) if takes_tools else Request((), schema=_choice(box.tools))
+    broken = False
     for _ in range(max_steps):
         asked = msgspec.structs.replace(request, messages=tuple(messages))
         reply = await ask(asked, takes_tools)
         text, calls = (reply.text, reply.tool_calls) if takes_tools else _chosen(reply, len(messages))
+        broken = not calls and not takes_tools and _broken(text)
+        if broken:
+            messages += [Message("assistant", reply.text), Message("user", _AGAIN)]
+            continue
         if not calls:
             return _finished(step, question, reply, text)
         results = [(call, await box.use(call)) for call in calls]
         messages += _told(reply, results) if takes_tools else _retold(reply, results)
+    what = "gave no whole answer" if broken else "still called tools"
     raise NodeError(
-        f'agent "{question.agent}" still called tools after {max_steps} steps',
-        "give it a smaller task, or raise max_steps in its definition",
+        f'agent "{question.agent}" {what} after {max_steps} steps',
+        "give it a stronger model" if broken else "give it a smaller task, or raise max_steps in its definition",
         "agent",
         {"reason": "steps", "agent": question.agent, "steps": max_steps},
     )
@@ -130,15 +141,37 @@ def _manual(tools: tuple[Tool, ...]) -> str:
 
 
 def _choice(tools: tuple[Tool, ...]) -> dict[str, Any]:
+    """The steps that there are: each tool with its own arguments, and the answer."""
+    steps = [_step(tool.name, "arguments", _alone(tool.parameters)) for tool in tools]
+    return {"anyOf": [*steps, _step(ANSWER, "answer", {"type": "string"})]}
+
+
+def _step(name: str, key: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {
-            "tool": {"enum": [*(tool.name for tool in tools), ANSWER]},
-            "arguments": {"type": "object"},
-            "answer": {"type": "string"},
-        },
-        "required": ["tool"],
+        "properties": {"tool": {"const": name}, key: schema},
+        "required": ["tool", key],
+        "additionalProperties": False,
     }
+
+
+def _alone(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as a part of another; one that refers to parts of its own would look for them in the wrong place."""
+    return {"type": "object"} if not schema or '"$ref"' in json_text(schema) else schema
+
+
+def _broken(text: str) -> bool:
+    """Whether this was meant to be a step, and is none: cut off, or no JSON."""
+    import json
+
+    bare = text.lstrip().removeprefix("```json").lstrip()
+    if not bare.startswith("{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(bare)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _chosen(reply: Reply, n: int) -> tuple[str, tuple[ToolCall, ...]]:

@@ -23,7 +23,7 @@ def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) ->
     """What an answer goes by beside the params: the agent's definition, the prompt's file, or the default model."""
     from pflow.errors import PflowError
     from pflow.model.value import digest
-    from pflow.nodes.models import run_means
+    from pflow.nodes.models import default_model
     from pflow.storage.files import home
 
     made: dict[str, str] = {}
@@ -37,7 +37,7 @@ def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) ->
             return {"agent": "unknown"}
         made["agent"] = _definition(found, workspace)
     elif not params.get("model"):
-        made["model"] = run_means().default
+        made["model"] = default_model()
     if isinstance(file, str) and (found_file := (folder or workspace) / file).is_file():
         made["prompt_file"] = digest(found_file.read_bytes())
     return made

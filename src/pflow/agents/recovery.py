@@ -34,8 +34,8 @@ def _by_hand(context: Context) -> list[str]:
         return []
     import shlex
 
-    words = shlex.join(map(str, command))
-    return [f"""try it by hand: echo '{{"prompt": "…", "inputs": {{}}, "outputs": []}}' | {words}"""]
+    asked = context.get("stdin") or '{"prompt": "…", "inputs": {}, "outputs": []}'
+    return [f"try it by hand: echo '{asked}' | {shlex.join(map(str, command))}"]
 
 
 def _unknown(context: Context) -> list[str]:
@@ -55,6 +55,19 @@ def _start(context: Context) -> list[str]:
         f'install {command[0]}, or correct the command in the definition of agent "{context.get("agent", "")}"',
         "a relative path is looked for where pflow was started, at the project's root, and beside the definition",
     ]
+
+
+def _absent(context: Context) -> list[str]:
+    others = context.get("installed") or []
+    return [
+        f"install it: {context.get('install', '')}",
+        f"name the program in the definition: command: [/where/it/is/{context.get('program', '')}]",
+        *([f"ask another one: {', '.join(map(str, others))}"] if others else []),
+    ]
+
+
+def _login(context: Context) -> list[str]:
+    return [str(context.get("login", ""))]
 
 
 def _exit(context: Context) -> list[str]:
@@ -151,6 +164,8 @@ def _refused(context: Context) -> list[str]:
 _BY_REASON: dict[str, Callable[[Context], list[str]]] = {
     "unknown": _unknown,
     "start": _start,
+    "absent": _absent,
+    "login": _login,
     "exit": _exit,
     "signal": _exit,
     "silent": _silent,

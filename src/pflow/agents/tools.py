@@ -33,6 +33,7 @@ class Toolbox:
     def __init__(self, step: StepContext, voice: Voice, kinds: Iterable[NodeType]) -> None:
         self._step = step
         self._voice = voice
+        self.acted = False  # a tool was called that may have changed something
         self._kinds = {_unfit.sub("_", kind.name)[:64]: kind for kind in kinds}
         self.tools = tuple(
             Tool(name, kind.doc.partition("\n\n")[0], schema_of(kind)) for name, kind in self._kinds.items()
@@ -47,9 +48,15 @@ class Toolbox:
             error = f'there is no tool "{call.name}"; the tools: {", ".join(self._kinds) or "none"}'
             text = f"Error: {error}"
         else:
+            self.acted |= kind.effect_for(call.arguments) == "impure"
             try:
                 made = await self._step.call(kind.name, **call.arguments)
                 text = json_text(plain(made))
+            except NodeError as failed:
+                if failed.kind == "budget":
+                    raise
+                error = str(failed) or type(failed).__name__
+                text = _told(failed, error)
             except Exception as failed:  # noqa: BLE001 - a tool is node code: whatever it raises is told to the model
                 error = str(failed) or type(failed).__name__
                 text = _told(failed, error)

@@ -47,6 +47,8 @@ def _foretold(row: Row, prospect: Prospect) -> Row:
     """A row with what the cache has to say."""
     if prospect.kind == "route":
         return msgspec.structs.replace(row, reason=f"would run {prospect.reason}")
+    if prospect.kind == "unreached":
+        return msgspec.structs.replace(row, reason=f"would not run: {prospect.reason}")
     if prospect.would in ("skip", "look") or prospect.kind == "binding":
         return row
     reused = prospect.would == "reuse"

@@ -11,7 +11,9 @@ from pflow.kernel.scope import Scope, outputs_of
 from pflow.lang.expression import describe
 from pflow.model.run import Ended, Outcome, Start, Visit
 from pflow.model.value import digest
+from pflow.nodes.flow import TOOLS
 from pflow.planning.plan import Plan, Planned, Values
+from pflow.planning.wiring import PORTAL_IN, PORTAL_OUT
 from pflow.reuse.policy import Call, Miss, Recalled, Reuse
 
 
@@ -32,7 +34,7 @@ def forecast(plan: Plan, values: Values, reuse: Reuse) -> dict[str, Prospect]:
     if plan.workflow.scheduler == "routed":
         return _along(scope, reuse)
     if plan.workflow.scheduler == "reactive":
-        return {node: _unknown(node) for node in plan.order}
+        return {node: _when(plan, node) for node in plan.order}
     made: dict[str, Prospect] = {}
     for node in plan.order:
         planned = plan.nodes[node]
@@ -63,6 +65,24 @@ def _along(scope: Scope, reuse: Reuse) -> dict[str, Prospect]:
         scope.fold(visit.id, outcome)
         commands = scope.scheduler.on(Ended(0.0, visit.id, outcome))
     return {node: made.get(node) or _unknown(node) for node in scope.plan.order}
+
+
+def _when(plan: Plan, node: str) -> Prospect:
+    """When a node of a graph runs."""
+    i = plan.graph.ids.index(node)
+    if i == plan.graph.entry:
+        return Prospect(node, "run", "new", "first")
+    if any(wire.target == i and TOOLS not in (wire.out, wire.port) for wire in plan.graph.wires):
+        return Prospect(node, "run", "new", "when it is pushed to, or pulled")
+    if any(wire.source == i for wire in plan.graph.wires):
+        return Prospect(node, "run", "new", "when it is pulled")
+    return Prospect(
+        node, "skip", "unreached", "a portal is stepped through" if _portal(plan, node) else "no edge leads here"
+    )
+
+
+def _portal(plan: Plan, node: str) -> bool:
+    return plan.nodes[node].type.name in (PORTAL_IN, PORTAL_OUT)
 
 
 def _unknown(node: str) -> Prospect:

@@ -113,6 +113,7 @@ def look(run_id: str | Path, **options: Any) -> dict[str, Any]:
     if now != "running":
         waiting = {visit for visit, _, _ in memory.asked}
         view["steps"] = {visit: _at_rest(step, visit in waiting) for visit, step in view["steps"].items()}
+        view["held"] = [{"visit": visit, "message": why.message} for visit, why in memory.held.items()]
     shown: dict[str, Any] = redactor(None, {}, Options(**options).home).value(view)
     return shown | {"status": now, "path": str(folder.path)}
 
@@ -190,7 +191,7 @@ def _view(folder: runs.RunFolder) -> dict[str, Any]:
 def _bare(folder: runs.RunFolder, memory: Recollection) -> dict[str, Any]:
     opened = memory.opened
     assert opened is not None
-    ended = [outcome for visit, outcome in memory.ended.items() if "/" not in visit]
+    ended = {visit: outcome for visit, outcome in memory.ended.items() if "/" not in visit}
     known = {"run_id": folder.id, "workflow": opened.workflow, "dialect": opened.dialect, "started_at": opened.t}
     view = {
         "nodes_total": len(ended),
@@ -201,8 +202,8 @@ def _bare(folder: runs.RunFolder, memory: Recollection) -> dict[str, Any]:
         **_view(folder),
         **known,
     }
-    done = sum(outcome.status == "completed" for outcome in ended)
-    return view | {"updated_at": memory.updated, "nodes_completed": done}
+    done = {visit.rpartition("#")[0] for visit, outcome in ended.items() if outcome.status == "completed"}
+    return view | {"updated_at": memory.updated, "nodes_completed": len(done)}
 
 
 # Forking.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pflow.reuse.by_inputs import ByInputs
     from pflow.reuse.by_iteration import ByIteration
 
-NEVER_ITERATED = ("hifide",)  # dialects whose scheduler never caches
+NEVER_REUSED = ("hifide",)  # dialects whose scheduler never caches
 
 
 def reuse_for(plan: Plan, opened: Opened, options: Options) -> Reuse:
@@ -37,7 +37,7 @@ def reuse_for(plan: Plan, opened: Opened, options: Options) -> Reuse:
 
 
 def _by_inputs(plan: Plan, options: Options, workspace: Path, home: Path) -> ByInputs | None:
-    if not options.use_cache and not options.reset_cache:
+    if (not options.use_cache and not options.reset_cache) or plan.workflow.dialect in NEVER_REUSED:
         return None
     from pflow.reuse.by_inputs import ByInputs
 
@@ -52,7 +52,7 @@ def _by_iteration(plan: Plan, opened: Opened, options: Options, workspace: Path,
     if (
         not (options.iterate or opened.options.get("iterate"))
         or not opened.path
-        or plan.workflow.dialect in NEVER_ITERATED
+        or plan.workflow.dialect in NEVER_REUSED
     ):
         return None
     chosen = settings.load(home).cache

@@ -21,6 +21,7 @@ from pflow.engines.local import Held
 from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
+from pflow.kernel.memory import Memory as Recollection
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.kernel.scope import SPIN, declared_outputs
@@ -31,6 +32,7 @@ from pflow.model.run import Opened, Outcome, Stored
 from pflow.model.workflow import Workflow
 from pflow.nodes.purity import Standings
 from pflow.nodes.registry import Registry, local_folders
+from pflow.nodes.step import add_usage
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
@@ -215,8 +217,9 @@ class Session:
     def _means(self) -> Means:
         """What calls of models are made with; what the run has spent already counts."""
         own = settings.load(self._options.home)
-        spent = total_usage(self.run.memory.ended.values()).get("cost_usd", 0.0)
-        limit = self._options.budget
+        spent = used_by(self.run.memory).get("cost_usd", 0.0)
+        pinned = self.run.memory.opened.options.get("budget") if self.run.memory.opened else None
+        limit = pinned if self._options.budget is None else self._options.budget
         budget = Budget(limit, spent) if limit is not None else None
         return Means(self._options.model or own.model.default, own.env, budget)
 
@@ -230,7 +233,7 @@ class Session:
             outputs=declared_outputs(run.root) if complete else run.root.outputs(),
             visits=dict(memory.ended),
             error=memory.finished.failure if memory.finished else None,
-            usage=total_usage(memory.ended.values()),
+            usage=used_by(memory),
             path=self._held.folder.path if self._held else None,
             duration=duration,
             nodes_total=len(run.root.plan.graph.ids),
@@ -294,6 +297,15 @@ def total_usage(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return total
 
 
+def used_by(memory: Recollection) -> dict[str, Any]:
+    """What a run used so far; also by visits that are held, and have not ended."""
+    total = total_usage(memory.ended.values())
+    for visit, usage in memory.used.items():
+        if visit not in memory.ended:
+            add_usage(total, {key: number for key, number in usage.items() if isinstance(number, (int, float))})
+    return total
+
+
 def _folder(options: Options, opened: Opened) -> runs.RunFolder:
     """A new run's folder; one outside the home is noted in its index, so that it is found again."""
     home = options.home or default_home()
@@ -328,8 +340,10 @@ def opening(workflow: Workflow, made: Plan, given: dict[str, Any], options: Opti
 def _options(workflow: Workflow, options: Options) -> dict[str, Any]:
     """What a resumed run must know again."""
     if workflow.scheduler == "reactive":
-        return {"spin": settings.load(options.home).graph.spin}
-    return {"iterate": True} if options.iterate else {}
+        made: dict[str, Any] = {"spin": settings.load(options.home).graph.spin}
+    else:
+        made = {"iterate": True} if options.iterate else {}
+    return made if options.budget is None else {**made, "budget": options.budget}
 
 
 def _keep_document(held: Held, workflow: Workflow) -> dict[str, str]:

@@ -19,10 +19,25 @@ _KEPT = 2000  # characters of an answer that are shown with a failure
 
 
 def _depends(params: Mapping[str, Any], workspace: Path, folder: Path | None) -> dict[str, str]:
-    """The default model, where none is named."""
-    from pflow.nodes.models import run_means
+    """What an answer goes by beside the params: the default model, where none is named, and the files attached."""
+    from pflow.nodes.models import default_model
 
-    return {} if params.get("model") else {"model": run_means().default}
+    made = {} if params.get("model") else {"model": default_model()}
+    attached = _listed(params.get("attachments"))
+    named = [item.get("path") if isinstance(item, dict) else item for item in attached]
+    for path in (workspace / Path(name).expanduser() for name in named if isinstance(name, str) and "\0" not in name):
+        made |= _file(path)
+    return made
+
+
+def _file(path: Path) -> dict[str, str]:
+    import hashlib
+
+    try:
+        with path.open("rb") as file:
+            return {str(path): hashlib.file_digest(file, "sha256").hexdigest()}
+    except OSError:
+        return {}
 
 
 @node(
@@ -84,6 +99,7 @@ async def llm(
     main_in="text",
     main_out="summary",
     outputs=("summary", "llm_usage"),
+    depends=_depends,
     examples=[{"text": "A long text …", "words": 50, "model": "local"}],
 )
 async def summarize(step: StepContext, text: str, words: int = 150, model: str = "") -> dict[str, Any]:

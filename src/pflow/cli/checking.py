@@ -73,6 +73,8 @@ def plan(line: Line) -> int:
 
 def _table(workflow: Workflow, rows: list[Row], width: int) -> str:
     at_once = "one at a time" if width == 1 else f"up to {width} at once"
+    if workflow.scheduler == "reactive":
+        at_once = "as values are pushed and pulled"
     lines = [f"{workflow.name}: {_title(workflow)}, {_count(len(rows), 'node')}, {at_once}", ""]
     names = [("  " if row.within else "") + row.id for row in rows]
     wide = max(map(len, names)), max(len(row.type) for row in rows)

@@ -65,7 +65,10 @@ def _story(view: dict[str, Any]) -> list[str]:
         lines.append("  " + _step(visit, step))
     for ask in view["waiting"]:
         choices = f" ({'|'.join(ask['choices'])})" if ask["choices"] else ""
-        lines.append(f"  ⏸ node '{node_name(ask['visit'])}' asks: {shortened(ask['question'], 500)}{choices}")
+        what = f"asks: {shortened(ask['question'], 500)}{choices}" if ask["question"] else "waits for what you say"
+        lines.append(f"  ⏸ node '{node_name(ask['visit'])}' {what}")
+    for held in view.get("held", ()):
+        lines.append(f"  ⏸ node '{node_name(held['visit'])}' is held: {shortened(held['message'], 500)}")
     if view["status"] != "running":
         for doubt in view["doubts"]:
             where = f"node '{node_name(doubt['visit'])}' was cut off in attempt {doubt['attempt']}"
@@ -92,7 +95,8 @@ def _advice(view: dict[str, Any]) -> list[str]:
     if view["status"] in ("failed", "interrupted", "cancelled"):
         return [f"  next: pflow resume {run_id}"]
     if view["status"] == "paused":
-        doubt = " --on-doubt retry|skip|fail" if view["doubts"] else ""
+        doubt = " --budget USD" * bool(view.get("held"))
+        doubt += " --on-doubt retry|skip|fail" * bool(view["doubts"])
         return [
             f"  next: pflow {'reply' if view['waiting'] else 'resume'} {run_id}{doubt}"
             + " TEXT" * bool(view["waiting"])

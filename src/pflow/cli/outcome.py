@@ -29,14 +29,20 @@ def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
         "result": value,
         "outputs": result.outputs,
         "duration_ms": round(result.duration * 1000, 3),
-        "total_cost_usd": cost(result),
+        "total_cost_usd": None if result.usage.get("unpriced_calls") else cost(result),
         "nodes_executed": executed(result),
         "saved": saved(result),
         "execution": {"nodes_total": result.nodes_total, "steps": steps},
         "errors": errors(result, run.root.plan) + missing,
         "trace": str(result.path / "trace.jsonl") if result.path is not None else None,
     }
+    if unpriced := result.usage.get("unpriced_calls"):
+        view["unpriced_calls"] = unpriced
     if result.status == "paused":
+        view["held"] = [
+            {"node_id": node_name(visit), "message": why.message, "hint": why.hint}
+            for visit, why in result.held.items()
+        ]
         view["waiting"] = [
             {"node_id": node_name(ask.visit), "question": ask.question, "choices": list(ask.choices)}
             for ask in result.waiting
@@ -72,17 +78,22 @@ def cost(result: Result) -> float:
     return cost_of(result.usage)
 
 
-def _costs(result: Result) -> dict[str, float]:
-    """What each of the workflow's own visits cost, with all that ran inside it; what was reused cost nothing."""
-    costs: dict[str, float] = {}
+def _costs(result: Result) -> dict[str, float | None]:
+    """What each of the workflow's own visits cost, with all that ran inside it; what was reused cost nothing.
+
+    A call whose price nobody knows makes the sum unknown.
+    """
+    costs: dict[str, float | None] = {}
     for visit, outcome in result.visits.items():
         if outcome.usage and not outcome.reused:
             root = visit.partition("/")[0]
-            costs[root] = costs.get(root, 0.0) + cost_of(outcome.usage)
+            before = costs.get(root, 0.0)
+            unknown = before is None or outcome.usage.get("unpriced_calls")
+            costs[root] = None if unknown else (before or 0.0) + cost_of(outcome.usage)
     return costs
 
 
-def _step(visit: str, outcome: Outcome, spent: float) -> dict[str, Any]:
+def _step(visit: str, outcome: Outcome, spent: float | None) -> dict[str, Any]:
     return {
         "node_id": visit.rpartition("#")[0],
         "visit": visit,

@@ -82,6 +82,9 @@ def _summary(made: Result, run: Run, lines: Lines) -> None:
     spent = outcome.cost(made)
     if spent:
         parts.append(f"${spent:.4f}")
+    unknown = int(made.usage.get("unpriced_calls", 0))
+    if unknown:
+        parts.append(f"{unknown} call{'s' * (unknown != 1)} of unknown price")
     kept = sum("/" not in visit and one.reused for visit, one in made.visits.items())
     if kept:
         saved = outcome.saved(made)
@@ -128,7 +131,9 @@ def _paused(made: Result, lines: Lines) -> None:
     """Who is waited for, and the command that answers."""
     for visit, failure in made.held.items():
         lines.say(f"⏸ Paused: node '{node_name(visit)}' is held: {shortened(failure.message)}", QUIET)
-        lines.say(f"  next: pflow resume {made.run_id} --budget USD", QUIET)
+        acted = any(visit == doubtful for doubtful, _ in made.doubts)
+        decide = " --on-doubt retry|skip|fail   (its tools have been used already)" * acted
+        lines.say(f"  next: pflow resume {made.run_id} --budget USD{decide}", QUIET)
     doubtful = {visit: attempt for visit, attempt in made.doubts if visit not in made.held}
     for asked in made.waiting:
         lines.say(_question(made, asked, asked.visit in doubtful), QUIET)

@@ -19,6 +19,7 @@ from pflow.errors import PflowError
 from pflow.kernel.telling import shown
 from pflow.model.redact import HIDDEN
 from pflow.model.run import (
+    PULL,
     AnyRecord,
     Asked,
     Began,
@@ -125,7 +126,7 @@ _ENTRIES: dict[type, Callable[[Any], dict[str, Any]]] = {
     Began: lambda record: {"kind": "began", "attempt": record.attempt},
     Tried: lambda record: {"kind": "tried", "attempt": record.attempt, "error": shown(record.failure)},
     Ended: _ended,
-    Asked: lambda record: {"kind": "asked", "question": record.question, "choices": list(record.choices)},
+    Asked: lambda record: _asked(record),
     Replied: lambda record: {"kind": "replied", "value": portable(record.value)},
     Doubt: lambda record: {"kind": "doubt", "attempt": record.attempt, "decision": record.decision},
     Cancelled: lambda record: {"kind": "cancelled", "why": record.why},
@@ -171,13 +172,27 @@ def _phrase_ended(entry: dict[str, Any]) -> tuple[str, str]:
     return _MARKS[state], text
 
 
+def _asked(record: Asked) -> dict[str, Any]:
+    if record.port.startswith(PULL):
+        return {"kind": "asked", "pulls": record.port.removeprefix(PULL)}
+    return {"kind": "asked", "question": record.question, "choices": list(record.choices)}
+
+
+def _phrase_asked(one: dict[str, Any]) -> tuple[str, str]:
+    if "pulls" in one:
+        return "ℹ", f"{one['node_id']} pulls {one['pulls']}"
+    return "⏸", f"{one['node_id']} " + (
+        f"asks: {one_line(one['question'])}" if one["question"] else "waits for its user"
+    )
+
+
 _PHRASES: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
     "ended": _phrase_ended,
     "tried": lambda one: (
         "✗",
         f"{one['node_id']} attempt {one['attempt']} failed: {one_line(one['error']['message'])}",
     ),
-    "asked": lambda one: ("⏸", f"{one['node_id']} asks: {one_line(one['question'])}"),
+    "asked": lambda one: _phrase_asked(one),
     "replied": lambda one: ("ℹ", f"{one['node_id']} was answered: {one_line(json_text(one['value']))}"),
     "doubt": lambda one: ("ℹ", f"{one['node_id']} was in doubt after attempt {one['attempt']}: {one['decision']}"),
     "cancelled": lambda one: ("✗", f"cancelled: {one['why']}" if one["why"] else "cancelled"),

@@ -11,6 +11,7 @@ Older forms are read as well: ``kind`` or ``type`` for ``nodeType``, all of it b
 
 from __future__ import annotations
 
+import json
 from pathlib import PurePath
 from typing import Any
 
@@ -105,8 +106,6 @@ def _edge(cell: Cell, types: dict[str, str], warnings: list[Problem]) -> Edge:
 
 def dump(workflow: Workflow) -> str:
     """A graph that says what a workflow of this dialect says, with all that is cosmetic in it."""
-    from pflow.model.value import json_pretty
-
     if workflow.dialect != NAME:
         raise UsageError(f"a {workflow.dialect} workflow cannot be printed as a graph", "print it in its own dialect")
     made: dict[str, Any] = {"name": workflow.name, **workflow.notes}
@@ -117,4 +116,4 @@ def dump(workflow: Workflow) -> str:
         {**edge.notes, "source": edge.source, "target": edge.target, "sourceHandle": edge.on, "targetHandle": edge.port}
         for edge in workflow.edges
     ]
-    return json_pretty(made) + "\n"
+    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"

@@ -102,8 +102,12 @@ def state(run: Run) -> dict[str, Any]:
         "started_at": opened.t if opened else 0.0,
         "updated_at": memory.updated,
         "nodes_total": len(run.root.plan.graph.ids),
-        "nodes_completed": sum(
-            1 for visit, one in memory.ended.items() if "/" not in visit and one.status == "completed"
+        "nodes_completed": len(
+            {
+                visit.rpartition("#")[0]
+                for visit, one in memory.ended.items()
+                if "/" not in visit and one.status == "completed"
+            }
         ),
         "steps": steps,
         "waiting": [

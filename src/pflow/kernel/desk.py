@@ -131,7 +131,9 @@ class Desk:
     async def hold(self, ready: Ready, failure: Failure) -> None:
         """Hold a visit that cannot go on now, until the run is resumed with more."""
         run, visit = self._run, ready.visit.id
-        run.note(Tried(run.clock.now(), visit, ready.attempt, failure))
+        run.note_usage(ready)
+        if not failure.context.get("acted"):  # else its intent stands, and it is in doubt
+            run.note(Tried(run.clock.now(), visit, ready.attempt, failure))
         ready.attempt += 1
         ready.begun = False
         self.held[visit] = failure

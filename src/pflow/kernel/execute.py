@@ -36,6 +36,8 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
         failure = Failure("binding", error.message, error.hint, type(error).__name__)
         return Outcome("failed", failure=advised(failure, visit.node, None), attempts=0)
     ready = Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
+    if run.memory.used:
+        ready.used.update(run.memory.used.get(visit.id, {}))
     if run.reuse.active:
         upstream = scope.upstream(planned)
         ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.stored)

@@ -14,6 +14,7 @@ from pflow.model.run import (
     Doubt,
     Ended,
     Fact,
+    Failure,
     Finished,
     Opened,
     Outcome,
@@ -44,7 +45,9 @@ class Memory:
         self.decided: dict[str, Decision] = {}  # doubts that were settled
         self.asked: dict[AskKey, Asked] = {}  # open questions
         self.replies: dict[AskKey, Any] = {}
+        self.used: dict[str, dict[str, Any]] = {}  # what the failed attempts of visits that did not succeed used
         self.stored: dict[str, Any] = {}
+        self.held: dict[str, Failure] = {}  # visits that were refused something and have not ended → what
         self.nested: dict[str, dict[str, list[Fact]]] = {}  # composite visit → prefix → the facts below it
         self._folds: dict[type, Any] = {
             Opened: self._opened,
@@ -58,7 +61,7 @@ class Memory:
             Stored: self._stored,
             Finished: self._finished,
             Cancelled: self._nothing,
-            Used: self._nothing,
+            Used: self._used,
         }
 
     def fold(self, record: AnyRecord) -> None:
@@ -85,15 +88,20 @@ class Memory:
             self._keep(visit, record)
         if self.wait_until:
             self.wait_until.pop(visit, None)
+            self.held.pop(visit, None)
         if self.asked:
             self.asked = {key: ask for key, ask in self.asked.items() if key[0] != visit}
         if outcome.status == "completed" or outcome.status == "skipped":
             self.begun.pop(visit, None)
             if self.tried:
                 self.tried.pop(visit, None)
+            if self.used:
+                self.used.pop(visit, None)
             if self.nested:
                 self._forget(visit)
             return
+        if outcome.usage:
+            self.used[visit] = outcome.usage
         if outcome.status == "failed":
             self.tried[visit] = outcome.attempts
             if outcome.failure is None or outcome.failure.kind not in _OPEN:
@@ -123,6 +131,9 @@ class Memory:
         self.begun.pop(visit, None)
         self.tried[visit] = record.attempt
         self.wait_until[visit] = record.again_at
+        if record.failure.kind == "budget":
+            self.held[visit] = record.failure
+            self.failed_before[visit] = record.attempt  # it was not even tried
         self._reopen_below(visit, Reopened(record.t, ""))
 
     def _replied(self, record: Replied) -> None:
@@ -135,6 +146,9 @@ class Memory:
         if record.decision == "retry":
             self.begun.pop(record.visit, None)
             self.tried[record.visit] = record.attempt
+
+    def _used(self, record: Used) -> None:
+        self.used[record.visit] = record.usage
 
     def _stored(self, record: Stored) -> None:
         self.stored[record.key] = record.value

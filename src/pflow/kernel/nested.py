@@ -100,10 +100,12 @@ async def call_type(run: Run, step: StepContext, type_name: str, params: dict[st
     own = kind.convert({kind.canonical(key): value for key, value in params.items()})
     inner = StepContext(run.door, Visit(step.visit, step.node_id), step.attempt, own, step.scope)
     inner.asks, inner.nested = step.asks, step.nested  # its questions and workflows are counted with the step's
-    returned = await call(kind, inner if kind.wants_step else None, own, None, step.idempotency_key)
+    try:
+        returned = await call(kind, inner if kind.wants_step else None, own, None, step.idempotency_key)
+    finally:
+        add_usage(step.used, inner.used)  # what failed was paid for, too
     step.asks, step.nested = inner.asks, inner.nested
     step.writes.update(inner.writes)
-    add_usage(step.used, inner.used)
     return outputs(returned)[0]
 
 

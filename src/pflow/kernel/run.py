@@ -46,6 +46,7 @@ from pflow.model.run import (
     Stop,
     Stored,
     Tried,
+    Used,
 )
 from pflow.model.value import plain
 from pflow.nodes.step import StepContext, add_usage
@@ -365,9 +366,15 @@ class Run:
             self.note(Stored(self.clock.now(), key, made))
         add_usage(ready.used, step.used)
 
+    def note_usage(self, ready: Ready) -> None:
+        """Record what the attempts of a visit used so far; what it used in all goes with its end."""
+        if ready.used:
+            self.note(Used(self.clock.now(), ready.visit.id, dict(ready.used)))
+
     async def try_again(self, scope: Scope, ready: Ready, failure: Failure, delay: float) -> None:
         """Record a failed attempt and wait for the next."""
         now = self.clock.now()
+        self.note_usage(ready)
         self.note(Tried(now, ready.visit.id, ready.attempt, failure, now + delay if delay else 0.0))
         if self.hub.sinks:
             telling.retry(self, scope, ready, failure, delay)

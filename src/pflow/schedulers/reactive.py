@@ -160,11 +160,16 @@ class Reactive:
         if not collected:
             return []
         collected.sort(key=lambda one: CONTEXT not in one[1])
-        inputs = {self._ids[target]: list(values) for target, values in collected}
-        orders: list[Order] = [Say("flow:push", self._ids[source], {"inputs": inputs})]
+        orders: list[Order] = [Say("flow:push", self._ids[source], self._told(source, collected))]
         for target, values in collected:
             orders += self._deliver(target, values, visit)
         return orders
+
+    def _told(self, source: int, collected: list[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+        """The edges of a push, and the inputs that each successor gets."""
+        ways = {self._ids[target]: self._out[source][target] for target, _ in collected}
+        edges = [f"{out} → {name}.{port}" for name, pairs in ways.items() for out, port in pairs]
+        return {"edges": edges, "inputs": {self._ids[target]: list(values) for target, values in collected}}
 
     def _deliver(self, target: int, values: dict[str, Any], by: str) -> list[Order]:
         visit = self._current.get(target)
