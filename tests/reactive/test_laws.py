@@ -152,7 +152,7 @@ class World:
             assert kept or pending.get(node, {}).get(port) == value, f"{value}, pushed to {node}.{port}, is lost"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(st.data())
 def test_nothing_is_lost_and_nothing_runs_twice(data: st.DataObject) -> None:
     world = World(data.draw(graphs()), data)
@@ -168,7 +168,7 @@ def test_nothing_is_lost_and_nothing_runs_twice(data: st.DataObject) -> None:
     assert replayed.dump() == world.scheduler.dump()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_a_cancelled_run_that_is_reopened_has_lost_nothing(data: st.DataObject) -> None:
     world = World(data.draw(graphs()), data)
@@ -190,7 +190,7 @@ def test_a_cancelled_run_that_is_reopened_has_lost_nothing(data: st.DataObject) 
         assert world.finish is not None or world.flying
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False), st.integers(-1, 12))
 def test_it_conforms_to_what_every_scheduler_must_hold_to(graph: Graph, chance: Any, cancel_at: int) -> None:
     def end(visit: Visit) -> Outcome:

@@ -243,11 +243,11 @@ def brief(value: Any) -> Any:
 class Threads:
     """The conversations that a file holds so far: what is written next says only what they lack."""
 
-    __slots__ = ("_fresh", "_known")
+    __slots__ = ("_known", "fresh")
 
     def __init__(self) -> None:
         self._known: dict[str, Conversation] = {}
-        self._fresh: dict[str, Conversation] = {}  # of the record at hand
+        self.fresh: dict[str, Conversation] = {}  # of the record at hand
 
     def encode(self, value: Any) -> dict[str, Any]:
         """A conversation, written in terms of those before it."""
@@ -255,22 +255,21 @@ class Threads:
             raise NotImplementedError(f"a value of type {type(value).__name__} cannot be written")
         steps: list[Step] = []
         at: Conversation | None = value
-        while at is not None and at.key not in self._known and at.key not in self._fresh:
+        while at is not None and at.key not in self._known and at.key not in self.fresh:
             steps.append(at.step)
-            self._fresh[at.key] = at
+            self.fresh[at.key] = at
             at = at.base
         made: dict[str, Any] = {TAG: KIND, "key": value.key}
         return made if not steps else {**made, "base": at.key if at else "", "steps": steps[::-1]}
 
     def written(self) -> None:
         """The record at hand is in the file."""
-        if self._fresh:
-            self._known |= self._fresh
-            self._fresh = {}
+        self._known |= self.fresh
+        self.fresh = {}
 
     def dropped(self) -> None:
         """The record at hand will be written in another way."""
-        self._fresh = {}
+        self.fresh = {}
 
     def decode(self, made: Any) -> Any:
         """What a record says, with its conversations; what is the user's own is left as it is."""

@@ -131,7 +131,8 @@ class Journal:
         except OSError as error:
             raise self._broken(error) from error
         self._unsynced = True
-        self._threads.written()
+        if self._threads.fresh:
+            self._threads.written()
         if done != len(line):
             self._complete(line[done:])
 
