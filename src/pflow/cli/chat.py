@@ -6,13 +6,12 @@ several lines. Without a terminal, the lines of stdin answer in turn; when they 
 
 from __future__ import annotations
 
-import asyncio
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
 from pflow.cli.lines import Lines
+from pflow.cli.person import Typed
 from pflow.cli.screen import one_line, write
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
@@ -32,44 +31,6 @@ _COMMANDS = {
 def is_chat(run: Run | None) -> bool:
     """Whether a run is of a graph."""
     return run is not None and run.root.live is not None
-
-
-class Typed:
-    """The lines of stdin, whatever is behind it; read by the event loop, so that the run goes on meanwhile."""
-
-    def __init__(self) -> None:
-        self._read = b""
-        self._ended = False
-
-    async def line(self) -> str | None:
-        """The next line, or None at the end."""
-        while b"\n" not in self._read and not self._ended:
-            data = await _some(sys.stdin.fileno())
-            self._read += data
-            self._ended = not data
-        if not self._read:
-            return None
-        line, _, self._read = self._read.partition(b"\n")
-        return line.decode(errors="replace").removesuffix("\r")
-
-
-async def _some(fd: int) -> bytes:
-    loop = asyncio.get_running_loop()
-    readable = loop.create_future()
-    try:
-        loop.add_reader(fd, _wake, readable)
-    except PermissionError:  # a regular file: it never keeps anybody waiting
-        return os.read(fd, 1 << 16)
-    try:
-        await readable
-    finally:
-        loop.remove_reader(fd)
-    return os.read(fd, 1 << 16)
-
-
-def _wake(readable: asyncio.Future[None]) -> None:
-    if not readable.done():
-        readable.set_result(None)
 
 
 class Chat:

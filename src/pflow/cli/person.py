@@ -21,6 +21,44 @@ _DECISIONS: dict[str, Decision] = {
 _LATER = "Ctrl-D: not now; the run pauses"
 
 
+class Typed:
+    """The lines of stdin, whatever is behind it; read by the event loop, so that the run goes on meanwhile."""
+
+    def __init__(self) -> None:
+        self._read = b""
+        self._ended = False
+
+    async def line(self) -> str | None:
+        """The next line, or None at the end."""
+        while b"\n" not in self._read and not self._ended:
+            data = await _some(sys.stdin.fileno())
+            self._read += data
+            self._ended = not data
+        if not self._read:
+            return None
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode(errors="replace").removesuffix("\r")
+
+
+async def _some(fd: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    try:
+        loop.add_reader(fd, _wake, readable)
+    except PermissionError:  # a regular file: it never keeps anybody waiting
+        return os.read(fd, 1 << 16)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(fd)
+    return os.read(fd, 1 << 16)
+
+
+def _wake(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
 class Person:
     """Whoever sits at the terminal, if anybody does."""
 
@@ -28,7 +66,7 @@ class Person:
         self.present = present
         self._lines = lines
         self._yes = yes  # yes-or-no questions need not be asked
-        self._typed = b""  # read, and not yet taken
+        self._typed = Typed()
 
     async def answer(self, asked: Asked) -> Any:
         """The answer to a node's question, or None for "not now"."""
@@ -70,27 +108,10 @@ class Person:
     async def _line(self, prompt: str) -> str | None:
         """A line from the terminal, or None at its end."""
         self._lines.screen.put(prompt)
-        loop = asyncio.get_running_loop()
-        fd = sys.stdin.fileno()
-        while b"\n" not in self._typed:
-            readable = loop.create_future()
-            loop.add_reader(fd, _wake, readable)
-            try:
-                await readable
-            finally:
-                loop.remove_reader(fd)
-            data = os.read(fd, 1 << 16)
-            if not data:
-                self._lines.screen.put("\n")
-                return None
-            self._typed += data
-        line, _, self._typed = self._typed.partition(b"\n")
-        return line.decode(errors="replace")
-
-
-def _wake(readable: asyncio.Future[None]) -> None:
-    if not readable.done():
-        readable.set_result(None)
+        line = await self._typed.line()
+        if line is None:
+            self._lines.screen.put("\n")
+        return line
 
 
 def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
