@@ -246,3 +246,26 @@ def test_plan_and_trace_speak_of_pushes_and_pulls(talk: Path) -> None:
     made = said(talk, "talk.json", lines="hi\n")
     traced = subprocess.run([*COMMAND, "trace", run_id(made)], cwd=talk, capture_output=True, text=True).stdout
     assert "llm pulls tools" in traced and "ask waits for its user" in traced and "you say" in made.stderr
+
+
+def test_a_graph_inside_another_workflow_waits_and_goes_on(talk: Path) -> None:
+    graph = {
+        "nodes": [{"id": "start", "nodeType": "defaultContextStart"}, {"id": "ask", "nodeType": "userInput"},
+                  {"id": "note", "nodeType": "shell", "config": {"command": "echo x >> log; cat"}}],
+        "edges": [{"source": "start", "target": "ask"},
+                  {"source": "ask", "target": "note", "sourceHandle": "data", "targetHandle": "stdin"}],
+    }  # fmt: skip
+    (talk / "g.json").write_text(json.dumps(graph))
+    (talk / "outer.yaml").write_text(
+        "flow: {name: outer}\n"
+        "nodes:\n"
+        "  - {id: before, type: shell, input: {command: 'echo b >> log; echo before'}}\n"
+        "  - {id: chat, type: workflow, input: {workflow_ref: g.json}}\n"
+        "  - {id: done, type: echo, input: {text: '{{before.stdout}}: {{chat.note.stdout}}'}}\n"
+        "edges: [{from: before, to: chat}, {from: chat, to: done}]\n"
+    )
+    made = said(talk, "outer.yaml")
+    assert made.returncode == 3, made.stderr
+    again = said(talk, "reply", run_id(made), "hello")
+    assert (again.returncode, again.stdout) == (0, "before: hello\n"), again.stderr
+    assert (talk / "log").read_text() == "b\nx\n"

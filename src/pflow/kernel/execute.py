@@ -38,7 +38,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
     ready = Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
     if run.memory.used:
         ready.used.update(run.memory.used.get(visit.id, {}))
-    if run.reuse.active:
+    if run.reuse.active and scope.live is None:  # graphs are never cached
         upstream = scope.upstream(planned)
         ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.stored)
         if not planned.type.composite:
@@ -57,7 +57,7 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
         settled = await run.desk.settle(ready, run.memory.begun[visit.id])
         if settled is not None:
             return settled
-    if run.reuse.claims and not kind.composite:
+    if run.reuse.claims and ready.call is not None and not kind.composite:
         taken = await reusing.claim(run, scope, ready)
         if taken is not None:
             return taken

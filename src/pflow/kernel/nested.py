@@ -15,6 +15,7 @@ from pflow.errors import NodeError
 from pflow.kernel.attempt import Failed, call, outputs
 from pflow.kernel.replay import follow
 from pflow.kernel.scope import Scope, declared_outputs
+from pflow.model.conversation import spelled_out
 from pflow.model.run import Cancelled, Failure, Visit
 from pflow.model.value import digest, plain
 from pflow.nodes.step import Iteration, StepContext, add_usage
@@ -40,7 +41,8 @@ async def run_workflow(run: Run, step: StepContext, ref: Any, inputs: Mapping[st
     scope = Scope(plan, values, prefix, label, plan.workflow.width, outer.depth + 1, run.guide.spin)
     scope.base = _base(run, step)
     await _drive(run, step, scope)
-    return declared_outputs(scope)
+    made: dict[str, Any] = spelled_out(declared_outputs(scope))
+    return made
 
 
 async def run_each(

@@ -7,7 +7,7 @@ a beginning, so n turns take the room of n messages; written down, a conversatio
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -233,11 +233,20 @@ def whole(value: Any) -> Any:
 
 def brief(value: Any) -> Any:
     """A value in which conversations stand without their messages."""
+    return _with(value, Conversation.brief)
+
+
+def spelled_out(value: Any) -> Any:
+    """A value in which conversations are plain data, for whoever knows nothing of them."""
+    return _with(value, Conversation.whole)
+
+
+def _with(value: Any, shown: Callable[[Conversation], dict[str, Any]]) -> Any:
     if isinstance(value, Conversation):
-        return value.brief()
+        return shown(value)
     if type(value) is dict:
-        return {key: brief(item) for key, item in value.items()}
-    return [brief(item) for item in value] if type(value) is list else value
+        return {key: _with(item, shown) for key, item in value.items()}
+    return [_with(item, shown) for item in value] if type(value) is list else value
 
 
 class Threads:
