@@ -107,6 +107,23 @@ def test_a_run_tells_its_progress(mode: str) -> None:
     assert seen[-1][:2] == (2, 2)
 
 
+def test_a_plan_finds_a_secret_that_the_settings_keep(here: Path) -> None:
+    from pflow.storage import settings
+
+    settings.save(settings.Settings(env={"key": "s3cret-key"}))
+    document = {
+        "inputs": {"key": {"type": "string", "secret": True}},
+        "nodes": [{"id": "use", "type": "echo", "params": {"text": "${key}"}}],
+    }
+    (here / "secret.json").write_text(json.dumps(document))
+
+    async def work(client: Client) -> None:
+        planned = await call(client, "plan", workflow="secret.json")
+        assert planned["nodes"][0]["id"] == "use" and "s3cret-key" not in json.dumps(planned)
+
+    drive(work)
+
+
 def test_it_shares_the_cache_with_the_command_line(here: Path) -> None:
     subprocess.run([sys.executable, "-m", "pflow", "greeting.yaml"], check=True, capture_output=True)
 

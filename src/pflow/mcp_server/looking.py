@@ -13,7 +13,7 @@ from pflow.app import caching, library
 from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
 from pflow.app.running import ready
-from pflow.app.secrets import redactor
+from pflow.app.secrets import provided, redactor
 from pflow.cli.complaints import problem_view, problems_of
 from pflow.cli.instructions import text as instructions_text
 from pflow.cli.registry import haystack, known, summary, type_effect, type_view
@@ -79,7 +79,7 @@ def plan(bounds: Bounds, given: Arguments) -> dict[str, Any]:
         made, prospects = caching.prospects(flow, inputs, options)
     else:
         made, prospects = ready(flow, app.registry_for(flow, options), inputs)[0], {}
-    rows = explain(made, start(flow, effective(flow, inputs)), prospects)
+    rows = explain(made, start(flow, effective(flow, provided(flow, inputs, None))), prospects)
     return {"workflow": flow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
 
 
