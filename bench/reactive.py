@@ -6,7 +6,6 @@ A turn late in a chat is compared with an early one of the same run, in time and
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 import tempfile
 import time
@@ -15,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from run import ROUNDS, chain, per_visit, show
+from run import ROUNDS, chain, per_visit, show, timed
 
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
@@ -103,14 +102,8 @@ def driven(plan: Plan, folder: Path, answer: Callable[[Asked], Any] | None = Non
     seen: list[Any] = []
     run = Run(plan, Values({}), "bench", log, hub=Hub(seen.append), guide=Guide(answer=answer))
     run.open(Opened(0.0, "bench", "graph", "hifide", plan.digest))
-    gc.collect()
-    gc.disable()
-    began = time.perf_counter()
     with using(Means()):
-        asyncio.run(run.drive())
-    took = time.perf_counter() - began
-    gc.enable()
-    return run, took
+        return run, timed(run)
 
 
 def best(plan: Plan, rounds: int) -> tuple[Run, float]:

@@ -5,16 +5,13 @@ Beside the time there is the ratio to a chain of as many visits whose order is k
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import sys
 import tempfile
-import time
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from run import ROUNDS, chain, per_visit, show
+from run import ROUNDS, chain, per_visit, show, timed
 
 from pflow.dialects.dotrunner import parse
 from pflow.dialects.source import load
@@ -72,12 +69,7 @@ def per_transition(plan: Plan) -> float:
             seen: list[Any] = []
             run = Run(plan, Values({"start": "x"}), "bench", log, hub=Hub(seen.append))
             run.open(Opened(0.0, "bench", "loop", "dotrunner", plan.digest))
-            gc.collect()
-            gc.disable()
-            began = time.perf_counter()
-            asyncio.run(run.drive())
-            took = time.perf_counter() - began
-            gc.enable()
+            took = timed(run)
             assert run.status == "completed", run.memory.finished
             assert len(run.memory.ended) >= VISITS
             best = min(best, took / len(run.memory.ended) * 1e6)

@@ -69,6 +69,17 @@ def fan(count: int) -> Plan:
     return build(Workflow("fan", "bench", tuple(nodes), tuple(edges), width=count), registry())
 
 
+def timed(run: Run) -> float:
+    """Seconds that driving a run takes, without pauses to collect garbage."""
+    gc.collect()
+    gc.disable()
+    began = time.perf_counter()
+    asyncio.run(run.drive())
+    took = time.perf_counter() - began
+    gc.enable()
+    return took
+
+
 def per_visit(plan: Plan, make: Callable[[Path], Any], width: int = 1, rounds: int = ROUNDS) -> float:
     """Microseconds a visit, the best of some rounds, with one subscriber."""
     best = float("inf")
@@ -78,12 +89,7 @@ def per_visit(plan: Plan, make: Callable[[Path], Any], width: int = 1, rounds: i
             seen: list[Any] = []
             run = Run(plan, Values({"start": "x"}), "bench", log, width=width, hub=Hub(seen.append))
             run.open(Opened(0.0, "bench", "chain", "bench", plan.digest))
-            gc.collect()
-            gc.disable()
-            began = time.perf_counter()
-            asyncio.run(run.drive())
-            took = time.perf_counter() - began
-            gc.enable()
+            took = timed(run)
             assert run.status == "completed", run.memory.finished
             assert len(seen) == 2 * len(plan.order) + 2
             best = min(best, took / len(plan.order) * 1e6)

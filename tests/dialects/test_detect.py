@@ -85,14 +85,6 @@ def test_parse_finds_the_parser() -> None:
     assert workflow.dialect == "flowspec"
 
 
-def test_a_dialect_without_a_parser_is_refused_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is recognised, and said to be missing."""
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(WorkflowError) as caught:
-        parse(load("workflow: {name: x}\nnodes: []", "x"))
-    assert "DotRunner document, which is not supported by this version" in str(caught.value)
-
-
 words = st.sampled_from(
     ["flow", "nodes", "edges", "workflow", "ir", "data", "type", "params", "prompt", "source", "kind"]
 )

@@ -58,15 +58,11 @@ async def ask(
 
 def takes_tools(name: str) -> bool:
     """Whether a model can call tools."""
-    from pflow.llm.budget import means
     from pflow.llm.find import find
-    from pflow.storage import settings
+    from pflow.nodes.models import run_means
 
-    own = means()
-    if own is not None:
-        return find(name, default=own.default, env=own.env).takes_tools
-    mine = settings.load()
-    return find(name, default=mine.model.default, env=mine.env).takes_tools
+    means = run_means()
+    return find(name, default=means.default, env=means.env).takes_tools
 
 
 async def converse(

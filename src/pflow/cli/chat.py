@@ -28,11 +28,6 @@ _COMMANDS = {
 }
 
 
-def is_chat(run: Run | None) -> bool:
-    """Whether a run is of a graph."""
-    return run is not None and run.root.live is not None
-
-
 class Chat:
     """The conversation of one run."""
 

@@ -40,7 +40,6 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_step = msgspec.json.Decoder(Step).decode
 
 
 class Conversation:
@@ -228,7 +227,7 @@ def whole(value: Any) -> Any:
     """For encoders: a conversation as plain data."""
     if isinstance(value, Conversation):
         return value.whole()
-    raise NotImplementedError(f"a value of type {type(value).__name__} cannot be written")
+    raise TypeError(f"a value of type {type(value).__name__} cannot be written")
 
 
 def brief(value: Any) -> Any:
@@ -261,7 +260,7 @@ class Threads:
     def encode(self, value: Any) -> dict[str, Any]:
         """A conversation, written in terms of those before it."""
         if not isinstance(value, Conversation):
-            raise NotImplementedError(f"a value of type {type(value).__name__} cannot be written")
+            raise TypeError(f"a value of type {type(value).__name__} cannot be written")
         steps: list[Step] = []
         at: Conversation | None = value
         while at is not None and at.key not in self._known and at.key not in self.fresh:

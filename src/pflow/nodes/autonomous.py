@@ -43,7 +43,7 @@ def autonomous(target: NodeFunction) -> Callable[..., Awaitable[dict[str, Any]]]
         stream = step.stream()
         flow = Flow(step, config)
         given = {handle(name): value for name, value in config.items()} if stream is None else {}
-        inputs = _Followed(Inputs(stream, given), flow)
+        inputs = Inputs(stream, given, flow.followed)
         pushed = given if stream is None else stream.values()
         context = flow.followed(pushed.get(CONTEXT))
         if context is None and (stream is None or not stream.ports.get(CONTEXT)):
@@ -59,20 +59,6 @@ def autonomous(target: NodeFunction) -> Callable[..., Awaitable[dict[str, Any]]]
     config = inspect.Parameter("config", inspect.Parameter.VAR_KEYWORD)
     call.__signature__ = inspect.Signature([*signature, config])  # type: ignore[attr-defined]
     return call
-
-
-class _Followed(Inputs):
-    """Inputs whose contexts follow the session."""
-
-    def __init__(self, inputs: Inputs, flow: Flow) -> None:
-        self._inputs = inputs
-        self._flow = flow
-
-    def has(self, name: str) -> bool:
-        return self._inputs.has(name)
-
-    async def pull(self, name: str) -> Any:
-        return self._flow.followed(await self._inputs.pull(name))
 
 
 def _outputs(made: Any, in_graph: bool) -> dict[str, Any]:

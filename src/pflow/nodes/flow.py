@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
@@ -34,9 +34,10 @@ def handle(name: str | None) -> str:
 class Inputs:
     """A node's inputs: pushed ones are there, others are pulled when the node wants them."""
 
-    def __init__(self, stream: Stream | None, given: Mapping[str, Any]) -> None:
+    def __init__(self, stream: Stream | None, given: Mapping[str, Any], followed: Callable[[Any], Any]) -> None:
         self._stream = stream
         self._given = given
+        self._followed = followed  # what becomes of a context on its way to the node
 
     def has(self, name: str) -> bool:
         """Whether an input was pushed, or can be pulled."""
@@ -49,10 +50,10 @@ class Inputs:
         """The value of an input: the one that was pushed, or what its source makes of it now."""
         name = handle(name)
         if self._stream is not None:
-            return await self._stream.pull(name)
+            return self._followed(await self._stream.pull(name))
         if name not in self._given:
             raise NodeError(f'there is no input "{name}"', f"given: {', '.join(self._given) or 'nothing'}", "pull")
-        return self._given[name]
+        return self._followed(self._given[name])
 
 
 class Contexts:
