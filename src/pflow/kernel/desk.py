@@ -15,6 +15,7 @@ from pflow.kernel.memory import AskKey
 from pflow.kernel.scope import SPIN, Ready
 from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
+from pflow.model.visit import node_of
 from pflow.model.workflow import Workflow
 from pflow.nodes.step import StepContext
 from pflow.planning.plan import Plan, Values
@@ -203,11 +204,7 @@ class Desk:
             return True  # nobody knows what it means
         visit, node = message.get("visit"), message.get("node")
         for key in list(self._run.memory.asked):
-            if (
-                key[1] == USER
-                and visit in (None, key[0])
-                and node in (None, key[0].rpartition("/")[2].rpartition("#")[0])
-            ):
+            if key[1] == USER and visit in (None, key[0]) and node in (None, node_of(key[0])):
                 self.reply(key, message.get("value"))
                 return True
         return False

@@ -24,6 +24,7 @@ from pflow.model.run import (
     Tried,
     Used,
 )
+from pflow.model.visit import is_nested, owner_of, prefix_of
 
 AskKey = tuple[str, str, int]  # visit, port, n
 
@@ -84,7 +85,7 @@ class Memory:
         visit, outcome = record.visit, record.outcome
         self.ended.pop(visit, None)
         self.ended[visit] = outcome
-        if "/" in visit:
+        if is_nested(visit):
             self._keep(visit, record)
         if self.wait_until:
             self.wait_until.pop(visit, None)
@@ -111,7 +112,7 @@ class Memory:
     def _asked(self, record: Asked) -> None:
         if not record.port.startswith(PULL):
             self.asked[record.visit, record.port, record.n] = record
-        if "/" in record.visit:
+        if is_nested(record.visit):
             self._keep(record.visit, record)
 
     def _reopened(self, record: Reopened) -> None:
@@ -160,7 +161,7 @@ class Memory:
         """Told to schedulers, or shown to people; nothing to remember."""
 
     def _keep(self, visit: str, fact: Fact) -> None:
-        prefix = visit[: visit.rindex("/") + 1]
+        prefix = prefix_of(visit)
         self.nested.setdefault(owner_of(prefix), {}).setdefault(prefix, []).append(fact)
 
     def _forget(self, visit: str) -> None:
@@ -178,11 +179,3 @@ class Memory:
                 self.failed_before[child] = self.tried.get(child, 0)
                 self._reopen_below(child, marker)
             facts.append(marker)
-
-
-def owner_of(prefix: str) -> str:
-    """The composite visit below which a prefix is: the longest start of it that is a visit's id."""
-    path = prefix[:-1]
-    while "#" not in path.rpartition("/")[2]:
-        path = path.rpartition("/")[0]
-    return path

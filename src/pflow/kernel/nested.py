@@ -18,6 +18,7 @@ from pflow.kernel.scope import Scope, declared_outputs
 from pflow.model.conversation import spelled_out
 from pflow.model.run import Cancelled, Failure, Visit
 from pflow.model.value import digest, plain
+from pflow.model.visit import item_prefix, workflow_prefix
 from pflow.nodes.step import Iteration, StepContext, add_usage
 from pflow.planning.plan import Values
 
@@ -36,7 +37,7 @@ async def run_workflow(run: Run, step: StepContext, ref: Any, inputs: Mapping[st
         raise NodeError(f"workflows are nested deeper than {DEPTH}", "does one call itself?", kind="validation")
     plan, values = run.guide.load(ref, outer.plan.workflow, plain(dict(inputs)))
     k, step.nested = step.nested, step.nested + 1
-    prefix = f"{step.visit}/~{k}/" if k else f"{step.visit}/"
+    prefix = workflow_prefix(step.visit, k)
     label = f"{outer.label}{step.node_id}/"
     scope = Scope(plan, values, prefix, label, plan.workflow.width, outer.depth + 1, run.guide.spin)
     scope.base = _base(run, step)
@@ -59,7 +60,7 @@ async def run_each(
         for i in numbers:
             values = Values({name: items[i], "__index__": i}, outer.values)
             label = f"{outer.label}{step.node_id}[{i}]/"
-            scope = Scope(plan, values, f"{step.visit}/{i}/", label, outer.width, outer.depth)
+            scope = Scope(plan, values, item_prefix(step.visit, i), label, outer.width, outer.depth)
             scope.base, scope.outer = base, outer
             failure = None
             try:

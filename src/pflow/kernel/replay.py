@@ -20,6 +20,7 @@ from pflow.model.run import (
     Start,
     Stop,
 )
+from pflow.model.visit import is_nested
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -31,7 +32,7 @@ def replay(run: Run, records: Iterable[AnyRecord]) -> None:
     for record in records:
         run.memory.fold(record)
         if isinstance(record, (Cancelled, Reopened)) or (
-            isinstance(record, (Ended, Asked)) and "/" not in record.visit
+            isinstance(record, (Ended, Asked)) and not is_nested(record.visit)
         ):
             follow(run.root, record)
 

@@ -9,6 +9,7 @@ from pflow.model.conversation import Conversation, brief
 from pflow.model.event import Context
 from pflow.model.run import Ended, Failure
 from pflow.model.value import plain
+from pflow.model.visit import node_of
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def conversations(run: Run, scope: Scope, visit: str, changed: list[Conversation
     """Conversations are what they were not before."""
     if not run.hub.sinks:
         return
-    node = visit.rpartition("/")[2].rpartition("#")[0]
+    node = node_of(visit)
     for made in changed:
         last = made.last
         added = {"last": {"role": last.role, "content": last.content}} if last else {}

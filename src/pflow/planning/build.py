@@ -13,6 +13,7 @@ from pflow.lang.path import Reference
 from pflow.lang.template import Bound, compile_value
 from pflow.model.graph import Graph, PlannedEdge
 from pflow.model.value import digest
+from pflow.model.visit import names_node
 from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
 from pflow.nodes.autonomous import adapted
 from pflow.nodes.flow import DATA
@@ -166,7 +167,7 @@ class _Builder:
     def _check_ids(self) -> None:
         seen: set[str] = set()
         for node in self.workflow.nodes:
-            if not node.id or "/" in node.id or "#" in node.id:
+            if not names_node(node.id):
                 text = f'"{node.id}" cannot be the id of a node'
                 self.problem(text, node.place, "an id is not empty and contains no / and no #", "id", node.id)
             if node.id in seen:
