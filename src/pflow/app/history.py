@@ -11,7 +11,7 @@ import msgspec
 
 from pflow.app.documents import kept_workflow
 from pflow.app.options import Options
-from pflow.app.running import DOCUMENT, Session, registry_for, replayed, started_where, taken
+from pflow.app.running import Session, registry_for, replayed, started_where, taken
 from pflow.app.secrets import redactor
 from pflow.engines.local import Held
 from pflow.engines.views import Viewer, state
@@ -20,7 +20,7 @@ from pflow.kernel.memory import Memory as Recollection
 from pflow.kernel.replay import replay
 from pflow.kernel.run import Run
 from pflow.model.redact import HIDDEN
-from pflow.model.run import AnyRecord, Ended, Failure, Finished, Opened, Outcome, Reopened, RunStatus, Stored
+from pflow.model.run import AnyRecord, Ended, Failure, Finished, Loaded, Opened, Outcome, Reopened, RunStatus
 from pflow.model.visit import is_nested, is_within, meant, node_of, prefix_of, top_of
 from pflow.model.workflow import Workflow
 from pflow.planning.build import build
@@ -224,8 +224,8 @@ def fork(run_id: str | Path, at: str, **options: Any) -> str:
             held.journal.require(target.copy_document(source, name))
         held.log.append(msgspec.structs.replace(opened, t=time.time(), run=target.id, forked=f"{source.id}@{at}"))
         for record in found[1:cut]:
-            if isinstance(record, Stored) and record.key.startswith(DOCUMENT):
-                held.journal.require(target.copy_document(source, record.value))
+            if isinstance(record, Loaded):
+                held.journal.require(target.copy_document(source, record.name))
             if not isinstance(record, (Finished, Reopened)):
                 held.log.append(record)
         held.log.sync()

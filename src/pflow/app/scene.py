@@ -11,13 +11,11 @@ from pflow.errors import PflowError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import outputs_of
 from pflow.kernel.telling import shown
-from pflow.model.run import AnyRecord, Began, Ended, Finished, Opened, Stored, Tried
+from pflow.model.run import AnyRecord, Began, Ended, Finished, Opened, Shared, Tried
 from pflow.model.value import portable
 from pflow.model.visit import is_within, node_of, prefix_of
 from pflow.storage.files import read_json
 from pflow.storage.runs import RunFolder
-
-DOCUMENTS = "document:"
 
 
 class Scenes:
@@ -77,7 +75,7 @@ class Scenes:
                     seen.pop(node_of(visit), None)
                 elif prefix_of(record.visit) == prefix:
                     seen[node_of(record.visit)] = portable(outputs_of(record.outcome))
-            elif isinstance(record, Stored) and not record.key.startswith(DOCUMENTS):
+            elif isinstance(record, Shared):
                 seen[record.key] = portable(record.value)
         return seen
 

@@ -10,7 +10,7 @@ from pflow.errors import NodeError
 from pflow.kernel import nested, telling
 from pflow.kernel.live import Stream
 from pflow.kernel.scope import Scope
-from pflow.model.run import Stored
+from pflow.model.run import Space, Stored
 from pflow.model.value import plain
 from pflow.nodes.spec import NodeType
 from pflow.nodes.step import Iteration, StepContext
@@ -28,7 +28,8 @@ class Door:
         self.run_id: str = run.run_id
         self.workspace: Path = run.workspace
         self.output_limit: int = run.guide.output_limit
-        self.shared: dict[str, Any] = run.memory.stored
+        self.shared = run.memory.shared
+        self.stored = run.memory.stored
 
     @property
     def scratch(self) -> Path | None:
@@ -52,10 +53,10 @@ class Door:
             return None
         return Stream(self._run, scope, scope.live, step, step.inputs)
 
-    def step_store(self, key: str, value: Any) -> None:
-        """Put a value into the run's store, at once."""
+    def step_store(self, space: Space, key: str, value: Any) -> None:
+        """Put a value into the graph's store, at once."""
         run = self._run
-        run.note(Stored(run.clock.now(), key, plain(value)))
+        run.note(Stored(run.clock.now(), space, key, plain(value)))
 
     async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run a workflow inside a step."""

@@ -40,7 +40,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
         ready.used.update(run.memory.used.get(visit.id, {}))
     if run.reuse.active and scope.live is None:  # graphs are never cached
         upstream = scope.upstream(planned)
-        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.stored)
+        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.shared)
         if not planned.type.composite:
             found = run.reuse.recall(ready.call)
             if isinstance(found, Recalled):

@@ -16,10 +16,13 @@ from pflow.model.run import (
     Fact,
     Failure,
     Finished,
+    Loaded,
     Opened,
     Outcome,
     Reopened,
     Replied,
+    Shared,
+    Space,
     Stored,
     Tried,
     Used,
@@ -47,7 +50,9 @@ class Memory:
         self.asked: dict[AskKey, Asked] = {}  # open questions
         self.replies: dict[AskKey, Any] = {}
         self.used: dict[str, dict[str, Any]] = {}  # what the failed attempts of visits that did not succeed used
-        self.stored: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}  # what nodes left for each other
+        self.stored: dict[Space, dict[str, Any]] = {}  # what a graph's nodes put into its store
+        self.loaded: dict[str, str] = {}  # documents that were loaded on the way → the run's copy
         self.held: dict[str, Failure] = {}  # visits that were refused something and have not ended → what
         self.nested: dict[str, dict[str, list[Fact]]] = {}  # composite visit → prefix → the facts below it
         self._folds: dict[type, Any] = {
@@ -59,7 +64,9 @@ class Memory:
             Tried: self._tried,
             Replied: self._replied,
             Doubt: self._doubt,
+            Shared: self._shared,
             Stored: self._stored,
+            Loaded: self._loaded,
             Finished: self._finished,
             Cancelled: self._nothing,
             Used: self._used,
@@ -151,8 +158,17 @@ class Memory:
     def _used(self, record: Used) -> None:
         self.used[record.visit] = record.usage
 
+    def _shared(self, record: Shared) -> None:
+        self.shared[record.key] = record.value
+
     def _stored(self, record: Stored) -> None:
-        self.stored[record.key] = record.value
+        space = self.stored.setdefault(record.space, {})
+        space.pop(record.key, None)
+        if record.value is not None:
+            space[record.key] = record.value
+
+    def _loaded(self, record: Loaded) -> None:
+        self.loaded[record.path] = record.name
 
     def _finished(self, record: Finished) -> None:
         self.finished = record

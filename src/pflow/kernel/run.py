@@ -42,9 +42,9 @@ from pflow.model.run import (
     Opened,
     RunStatus,
     Say,
+    Shared,
     Start,
     Stop,
-    Stored,
     Tried,
     Used,
 )
@@ -363,7 +363,7 @@ class Run:
         ready.seen = step.seen
         for key, value in step.writes.items():
             made = ready.writes[key] = plain(value)
-            self.note(Stored(self.clock.now(), key, made))
+            self.note(Shared(self.clock.now(), key, made))
         add_usage(ready.used, step.used)
 
     def note_usage(self, ready: Ready) -> None:

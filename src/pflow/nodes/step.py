@@ -11,7 +11,7 @@ import msgspec
 
 from pflow.errors import PurityError
 from pflow.model.conversation import Conversation
-from pflow.model.run import Failure, Visit
+from pflow.model.run import Failure, Space, Visit
 
 if TYPE_CHECKING:
     from pflow.nodes.spec import NodeType
@@ -51,6 +51,7 @@ class Host(Protocol):
     run_id: str
     workspace: Path
     shared: dict[str, Any]
+    stored: dict[Space, dict[str, Any]]
     output_limit: int
 
     @property
@@ -66,8 +67,8 @@ class Host(Protocol):
     def step_stream(self, step: StepContext) -> Stream | None:
         """What flows into the step while it is under way; None where nothing does."""
 
-    def step_store(self, key: str, value: Any) -> None:
-        """Put a value into the run's store, at once."""
+    def step_store(self, space: Space, key: str, value: Any) -> None:
+        """Put a value into the graph's store, at once."""
 
     async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run a workflow inside the step."""
@@ -216,9 +217,13 @@ class StepContext:
         """What flows into this step while it is under way, in a graph of ports; None elsewhere."""
         return self._host.step_stream(self)
 
-    def store(self, key: str, value: Any) -> None:
-        """Put a value into the run's store; it is recorded at once, and every node can read it."""
-        self._host.step_store(key, value)
+    def store(self, space: Space, key: str, value: Any) -> None:
+        """Put a value into the graph's store; it is recorded at once, and outlives the run."""
+        self._host.step_store(space, key, value)
+
+    def stored(self, space: Space) -> Mapping[str, Any]:
+        """What is in a part of the graph's store."""
+        return self._host.stored.get(space, {})
 
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run a workflow (a path, a name or a loaded one) inside this step and return its outputs."""
