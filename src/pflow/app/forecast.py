@@ -56,15 +56,14 @@ def _along(scope: Scope, reuse: Reuse) -> dict[str, Prospect]:
     commands = scope.wake()
     while commands and isinstance(commands[0], Start):
         visit = commands[0].visit
-        scope.started[visit.id] = visit
+        scope.note(commands[0])
         found, outcome = _prospect(scope, scope.plan.nodes[visit.node], visit, reuse)
         again = f"visit {visit.n}: " if visit.n > 1 else ""
         made[visit.node] = msgspec.structs.replace(found, reason=again + found.reason)
         if outcome is None:
             break
         outcome = scope.route(visit, outcome)
-        scope.fold(visit.id, outcome)
-        commands = scope.scheduler.on(Ended(0.0, visit.id, outcome))
+        commands = scope.take(Ended(0.0, visit.id, outcome))
     return {node: made.get(node) or _unknown(node) for node in scope.plan.order}
 
 
