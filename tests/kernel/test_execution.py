@@ -94,6 +94,13 @@ def test_retries_count_in_total_wait_in_between_and_tell() -> None:
     assert [record.attempt for record in driven.log.records if isinstance(record, Tried)] == [1, 2]
 
 
+def test_a_run_that_failed_has_all_of_its_attempts_again_when_it_is_resumed() -> None:
+    first = Driven(workflow(Node("a", "t/flaky", {"fail": 5}, policy=Policy(Retry(3)))), TYPES).drive()
+    assert first.status == "failed" and first.ended["a#1"].attempts == 3
+    second = first.again().drive()
+    assert second.status == "completed" and second.outputs["a"] == {"attempt": 6}
+
+
 def test_exponential_delays_stop_growing_at_the_cap() -> None:
     policy = Policy(Retry(6, 1.0, "exponential", cap=5.0))
     driven = Driven(workflow(Node("a", "t/flaky", {"fail": 5}, policy=policy)), TYPES).drive()
@@ -255,6 +262,35 @@ def test_an_interrupt_writes_nothing_and_can_be_resumed() -> None:
 
     asyncio.run(main())
     assert driven.status == "interrupted"
+
+
+def test_an_interrupt_while_a_visit_is_being_stopped_writes_nothing_either() -> None:
+    stopped, never = asyncio.Event(), asyncio.Event()
+
+    @node("t/tidy", effect="quiet")
+    async def tidy() -> None:
+        try:
+            await never.wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            await never.wait()  # it tidies up, and is not done when the interrupt comes
+
+    driven = Driven(workflow(Node("a", "t/tidy")), [tidy])
+
+    async def main() -> None:
+        driving = asyncio.ensure_future(driven.run.drive())
+        while "a#1" not in driven.run.root.tasks:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it waits now
+        driven.run.cancel("enough")
+        await stopped.wait()
+        count = len(driven.log.records)
+        driven.run.interrupt()
+        await driving
+        assert len(driven.log.records) == count
+
+    asyncio.run(main())
+    assert driven.status == "interrupted" and "a#1" not in driven.ended
 
 
 def test_a_record_that_cannot_be_written_ends_the_run() -> None:

@@ -156,6 +156,36 @@ def test_a_timeout_of_a_composite_ends_its_children_and_a_retry_takes_them_up() 
     assert driven.ended["s#1"].failure is not None and driven.ended["s#1"].failure.kind == "timeout"
 
 
+def test_a_child_that_was_stopped_has_all_of_its_attempts_again_when_its_composite_is_retried() -> None:
+    waits = asyncio.Event()
+    stopped: list[str] = []
+
+    @node("t/moody", effect="quiet")
+    async def moody(step: StepContext) -> dict[str, int]:
+        CALLS.append((step.visit, step.attempt))
+        if step.attempt == 2 and not stopped:
+            waits.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.append(step.visit)
+        if step.attempt < 3:
+            raise NodeError(f"attempt {step.attempt}")
+        return {"attempt": step.attempt}
+
+    @node("t/spoils", effect="quiet")
+    async def spoils(step: StepContext) -> None:
+        await waits.wait()
+        if step.attempt == 1:
+            raise NodeError("once")
+
+    inner = workflow(Node("i", "t/moody", policy=Policy(Retry(2))), Node("j", "t/spoils"), width=2)
+    driven = Driven(workflow(calling(inner, Policy(Retry(2)))), [moody, spoils]).drive()
+    assert stopped == ["s#1/i#1"]
+    assert driven.status == "completed" and driven.outputs["s"]["i"] == {"attempt": 3}
+    assert [attempt for _, attempt in CALLS] == [1, 2, 2, 3]
+
+
 def test_workflows_that_call_themselves_end_at_a_limit() -> None:
     @node("t/self", composite=True, effect="quiet")
     async def recursive(step: StepContext) -> dict[str, Any]:
