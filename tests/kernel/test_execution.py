@@ -17,6 +17,7 @@ from pflow.model.workflow import Node, Policy, Retry
 from pflow.nodes import Routed, StepContext, node
 from pflow.testing import ListLog
 from tests.kernel.driving import RUN, Driven, workflow
+from tests.limits import LIMIT, run_out
 
 CALLS: list[str] = []
 
@@ -354,21 +355,21 @@ def test_a_command_is_ended_with_its_grandchildren(how: str, tmp_path: Path) -> 
     # A grandchild in a session of its own, deaf to SIGTERM, and one in the background.
     deaf = f"setsid sh -c 'trap \"\" TERM; sleep {marker}; sleep {marker}'"
     command = f"{deaf} & sleep {marker} & touch {started}; sleep {marker}"
-    params: dict[str, Any] = {"command": command, "timeout": 0.3 if how == "param" else 60}
-    policy = Policy(timeout=0.3) if how == "policy" else Policy()
+    params: dict[str, Any] = {"command": command, "timeout": LIMIT if how == "param" else 10 * LIMIT}
+    policy = Policy(timeout=LIMIT) if how == "policy" else Policy()
     driven = Driven(workflow(Node("a", "shell", params, policy=policy)))
 
     async def main() -> None:
         driving = asyncio.ensure_future(driven.run.drive())
-        if how == "cancel":
-            while not started.exists():
-                await asyncio.sleep(0.01)
-            driven.run.cancel("enough")
+        while not started.exists():
+            await asyncio.sleep(0.01)
+        driven.run.cancel("enough")
         await driving
 
-    began = time.monotonic()
-    asyncio.run(main())
-    assert time.monotonic() - began < 30  # not the 60 s that the command asks for
+    if how == "cancel":
+        asyncio.run(main())
+    else:
+        run_out(driven.run.drive(), started.exists)
     outcome = driven.ended["a#1"]
     assert outcome.failure is not None
     assert outcome.failure.kind == ("cancelled" if how == "cancel" else "timeout")
@@ -384,7 +385,7 @@ def spin(path: str) -> None:
 
 def test_a_sync_function_under_a_timeout_runs_in_a_process_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "pid"
-    driven = Driven(workflow(Node("a", "t/spin", {"path": str(path)}, policy=Policy(timeout=5.0))), [spin])
+    driven = Driven(workflow(Node("a", "t/spin", {"path": str(path)}, policy=Policy(timeout=600))), [spin])
 
     async def main() -> None:
         driving = asyncio.ensure_future(driven.run.drive())

@@ -11,6 +11,7 @@ from pflow.model.run import Began, Ended, Tried
 from pflow.model.workflow import Node, Output, Policy, Retry, Workflow
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow
+from tests.limits import LIMIT, run_out
 
 CALLS: list[tuple[str, int]] = []
 
@@ -150,7 +151,9 @@ def test_a_stopped_composite_stops_and_drains_what_is_below() -> None:
 
 def test_a_timeout_of_a_composite_ends_its_children_and_a_retry_takes_them_up() -> None:
     inner = workflow(Node("i", "t/work"), Node("j", "t/forever"), edges="i>j")
-    driven = Driven(workflow(calling(inner, Policy(Retry(2), timeout=0.02))), [work, forever], on_doubt="retry").drive()
+    flow = workflow(calling(inner, Policy(Retry(2), timeout=LIMIT)))
+    driven = Driven(flow, [work, forever], on_doubt="retry")
+    run_out(driven.run.drive(), lambda: ("s#1/j#1", 1) in CALLS, lambda: ("s#1/j#1", 2) in CALLS)
     assert driven.status == "failed"
     assert CALLS == [("s#1/i#1", 1), ("s#1/j#1", 1), ("s#1/j#1", 2)]
     assert driven.ended["s#1"].failure is not None and driven.ended["s#1"].failure.kind == "timeout"
