@@ -250,7 +250,7 @@ def test_local_node_types_are_found_beside_the_workflow(tmp_path: Path) -> None:
         "from pflow import node\n@node('mine/double')\ndef double(n: int) -> dict:\n    return {'n': n * 2}\n"
     )
     flow = Workflow(
-        "w", "test", (Node("a", "Mine/Double", {"n": "21"}, policy=Policy(timeout=20.0)),), file=str(tmp_path / "w.x")
+        "w", "test", (Node("a", "Mine/Double", {"n": "21"}, policy=Policy(timeout=600.0)),), file=str(tmp_path / "w.x")
     )
     assert pflow.run_sync(flow).outputs["a"] == {"n": 42}
     (folder / "bad.py").write_text("import nowhere_at_all\n")
