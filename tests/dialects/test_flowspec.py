@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.dialects.flowspec import dump, parse
-from pflow.dialects.source import Source, load
-from pflow.dialects.yaml_print import dump as as_yaml
+from pflow.documents.source import Source, load
+from pflow.documents.yaml_print import dump as as_yaml
 from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.lang.expression import compile_expr
 from pflow.model.value import digest

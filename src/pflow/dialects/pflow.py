@@ -24,8 +24,8 @@ from typing import Any
 
 import msgspec
 
-from pflow.dialects.read import Cell, Fields, Reading
-from pflow.dialects.source import Source
+from pflow.documents.read import Cell, Fields, Reading
+from pflow.documents.source import Source
 from pflow.errors import Place, Problem, UsageError, suggest
 from pflow.lang.typed import typed
 from pflow.model.workflow import DEFAULT, Batch, Edge, Input, Node, Output, Policy, Retry, Workflow

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from pflow.dialects import json_text
-from pflow.dialects.position import Lines, Malformed, Path, Spot, malformed, offset
+from pflow.documents import json_text
+from pflow.documents.position import Lines, Malformed, Path, Spot, malformed, offset
 from pflow.errors import Place, Problem, WorkflowError
 
 MAX_SIZE = 16 * 1024 * 1024  # characters
@@ -82,7 +82,7 @@ def _read_json(text: str, file: str) -> Source:
 
 
 def _read_yaml(text: str, file: str) -> Source:
-    from pflow.dialects import yaml_text  # JSON documents do without it
+    from pflow.documents import yaml_text  # JSON documents do without it
 
     data, spot = yaml_text.parse(text)
     return Source(file, data, text, lambda: spot)

@@ -17,8 +17,8 @@ import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from pflow.dialects.position import MAX_FAULTS, Path
-from pflow.dialects.source import Source
+from pflow.documents.position import MAX_FAULTS, Path
+from pflow.documents.source import Source
 from pflow.errors import Place, Problem, WorkflowError, suggest
 from pflow.model.value import type_name
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pflow.dialects.position import MAX_DEPTH, MAX_FAULTS, Fault, Inside, Malformed, Spot, malformed
+from pflow.documents.position import MAX_DEPTH, MAX_FAULTS, Fault, Inside, Malformed, Spot, malformed
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _string = re.compile(rf"{_STRING}\s*+(:?)", re.DOTALL)
