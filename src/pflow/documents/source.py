@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -19,15 +18,11 @@ _AS_UTF8 = "save it as UTF-8 text"
 class Source:
     """The data of a document, and where they stand in its text; made by ``load``, or in a program without a text."""
 
-    def __init__(self, file: str, data: Any, text: str = "", spots: Callable[[], Spot] = lambda: 0) -> None:
+    def __init__(self, file: str, data: Any, text: str = "", spot: Spot = 0) -> None:
         self.file = file
         self.data = data
         self.text = text
-        self._read_spots = spots
-
-    @cached_property
-    def _spots(self) -> Spot:
-        return self._read_spots()
+        self._spot = spot
 
     @cached_property
     def _lines(self) -> Lines:
@@ -35,11 +30,11 @@ class Source:
 
     def place(self, path: Path = ()) -> Place:
         """Where the value at ``path`` stands; where there is none, its nearest parent."""
-        return self._place(offset(self._spots, path))
+        return self._place(offset(self._spot, path))
 
     def key_place(self, path: Path) -> Place:
         """Where the key of the value at ``path`` stands; for an item of a list, the item."""
-        return self._place(offset(self._spots, path, key=True))
+        return self._place(offset(self._spot, path, key=True))
 
     def _place(self, at: int) -> Place:
         return Place(self.file, *self._lines.locate(at)) if self.text else Place(self.file)
@@ -78,14 +73,15 @@ def _read(text: str, file: str) -> Source:
 
 
 def _read_json(text: str, file: str) -> Source:
-    return Source(file, json_text.parse(text), text, lambda: json_text.spots(text))
+    data, spot = json_text.parse(text)
+    return Source(file, data, text, spot)
 
 
 def _read_yaml(text: str, file: str) -> Source:
     from pflow.documents import yaml_text  # JSON documents do without it
 
     data, spot = yaml_text.parse(text)
-    return Source(file, data, text, lambda: spot)
+    return Source(file, data, text, spot)
 
 
 def _decoded(text: str | bytes, file: str) -> str:
