@@ -42,14 +42,15 @@ class Source:
 
 def load(text: str | bytes, file: str) -> Source:
     """Read a JSON or YAML document; raises ``WorkflowError`` with every place that cannot be read."""
-    decoded = _decoded(text, file)
+    decoded = decode(text, file)
     try:
         return _read(decoded, file)
     except Malformed as error:
-        raise _failure(error, decoded, file) from None
+        raise failure(error, decoded, file) from None
 
 
-def _failure(error: Malformed, text: str, file: str) -> WorkflowError:
+def failure(error: Malformed, text: str, file: str) -> WorkflowError:
+    """What a text that cannot be read is refused with."""
     lines = Lines(text)
     return WorkflowError(
         [Problem(message, Place(file, *lines.locate(at)), hint, "syntax") for at, message, hint in sorted(error.faults)]
@@ -84,7 +85,7 @@ def _read_yaml(text: str, file: str) -> Source:
     return Source(file, data, text, spot)
 
 
-def _decoded(text: str | bytes, file: str) -> str:
+def decode(text: str | bytes, file: str) -> str:
     """The characters of a file that holds text, without a byte order mark."""
     if len(text) > MAX_SIZE:
         size = f"{len(text) / 2**20:.0f} MiB"
@@ -100,9 +101,9 @@ def _decoded(text: str | bytes, file: str) -> str:
             raise malformed(0, "the file is empty", "a workflow has at least a list of nodes")
     except UnicodeEncodeError as error:
         fault = malformed(error.start, "the text holds half of a surrogate pair", _AS_UTF8)
-        raise _failure(fault, text, file) from None
+        raise failure(fault, text, file) from None
     except Malformed as error:
-        raise _failure(error, text, file) from None
+        raise failure(error, text, file) from None
     return text
 
 
@@ -113,4 +114,4 @@ def _characters(text: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         before = text[: error.start].decode(encoding, "replace")
         fault = malformed(len(before), f"the file is not text: it is not {encoding.upper()} here", _AS_UTF8)
-        raise _failure(fault, before, file) from None
+        raise failure(fault, before, file) from None
