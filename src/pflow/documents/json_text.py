@@ -112,7 +112,7 @@ def _advice(text: str, at: int, message: str) -> str:
     if char == "'":
         return "texts are in double quotes"
     if char in ("/", "#"):
-        return "JSON has no comments; write the document as YAML to have them"
+        return "JSON has no comments; a workflow may be YAML, which has them"
     if text.startswith(("NaN", "Infinity", "-Infinity"), at):
         return "JSON has no word for it; leave it out or write null"
     return "check the commas and quotes before this place"

@@ -27,6 +27,7 @@ LARGEST = 2**53  # of whole numbers: what every reader of JSON keeps exactly
 
 _KINDS = {"null": "nothing (null)", "boolean": "true or false", "number": "a number", "text": "text"}
 _KINDS |= {"list": "a list", "object": "a mapping"}
+_MAPPING = 'write "key: value" lines below it, or {"key": value}'
 _FLAG_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "y", "n"})
 
 
@@ -94,7 +95,7 @@ class Cell:
     def fields(self, known: Collection[str], alike: float = 0) -> Fields:
         """The value as a mapping with these keys; a key less ``alike`` to all of them, from 0 to 1, is not for us."""
         if not isinstance(self.value, dict):
-            self.wrong("a mapping", 'write "key: value" lines below it')
+            self.wrong("a mapping", _MAPPING)
             return Fields(self, None)
         for key in self.value:
             if key not in known and (not alike or get_close_matches(key, known, 1, alike)):
@@ -110,7 +111,7 @@ class Cell:
     def entries(self) -> list[tuple[str, Cell]]:
         """The value as a mapping with keys of the user's own."""
         if not isinstance(self.value, dict):
-            self.wrong("a mapping", 'write "key: value" lines below it')
+            self.wrong("a mapping", _MAPPING)
             return []
         return [(key, Cell(self.reading, value, (*self.path, key))) for key, value in self.value.items()]
 

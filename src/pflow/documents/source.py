@@ -98,7 +98,7 @@ def decode(text: str | bytes, file: str) -> str:
             raise malformed(at, "the file is not text: it holds a NUL byte", _AS_UTF8)
         text.encode()
         if not text.strip():
-            raise malformed(0, "the file is empty", "a workflow has at least a list of nodes")
+            raise malformed(0, "the file is empty", "write something into it, or remove it")
     except UnicodeEncodeError as error:
         fault = malformed(error.start, "the text holds half of a surrogate pair", _AS_UTF8)
         raise failure(fault, text, file) from None
