@@ -14,7 +14,7 @@ from typing import Any
 from run import ROUNDS, chain, per_visit, show, timed
 
 from pflow.dialects.dotrunner import parse
-from pflow.dialects.source import load
+from pflow.documents.source import load
 from pflow.kernel.feed import Hub
 from pflow.kernel.run import Run
 from pflow.model.run import Opened

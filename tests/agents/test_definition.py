@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pflow.agents.definition import Definition, Limits, load
+from pflow.agents.definition import Definition, Limits, Misdescribed, load
 from pflow.agents.find import find, register
 from pflow.errors import NodeError
 from pflow.nodes import AgentContext, AgentDefinition
@@ -71,12 +73,14 @@ def test_agents_of_another_tool_are_read(world: World) -> None:
         ("backend: llm\ncommand: [x]", 4, "backend is llm"),
         ("command: sh -c 'x", 3, "No closing quotation"),
         ("timeout: soon", 3, '"timeout" must be a number'),
-        ("timeout: -1", 3, '"timeout" must be a number'),
+        ("timeout: -1", 3, '"timeout" must be above 0'),
         ("timeout: true", 3, '"timeout" must be a number'),
         ("limits: 5", 3, '"limits" must be a mapping'),
-        ("limits: {memory: 5}", 3, 'there is no limit "memory"'),
-        ("limits: {memory_mb: 0}", 3, '"limits.memory_mb" must be a whole number'),
+        ("limits: {memory: 5}", 3, '"limits" has no key "memory"'),
+        ("limits: {memory_mb: 0}", 3, '"memory_mb" must be at least 1'),
+        ("limits: {memory_mb: x}", 3, '"memory_mb" must be a whole number'),
         ("tools: {a: b}", 3, '"tools" must be a list'),
+        ("tools: [a, [b]]", 3, "tools[1] must be text"),
         ("model: [a]", 3, '"model" must be text'),
         ("env: ['a b']", 3, "cannot be the name of a variable"),
         ("max_steps: many", 3, '"max_steps" must be a whole number'),
@@ -86,7 +90,39 @@ def test_what_is_wrong_is_told_with_file_and_line(world: World, front: str, line
     path = world.agent("bad", front)
     with pytest.raises(NodeError) as raised:
         load(path)
-    assert raised.value.message.startswith(f"{path}:{line}: ") and said in raised.value.message
+    assert raised.value.message.startswith(f"{path}:{line}:") and said in raised.value.message
+    assert raised.value.kind == "validation"
+
+
+def test_everything_wrong_is_told_at_once(world: World) -> None:
+    path = world.agent("bad", "comand: [x]\nbackend: docker\ntimeout: soon\nlimits: {memory: 5}\nenv: ['a b']")
+    with pytest.raises(Misdescribed) as raised:
+        load(path)
+    assert [(problem.place.line, problem.message) for problem in raised.value.problems] == [
+        (3, 'unknown key "comand"'),
+        (4, '"backend" cannot be "docker"'),
+        (5, '"timeout" must be a number, not text'),
+        (6, '"limits" has no key "memory"'),
+        (7, '"a b" cannot be the name of a variable'),
+    ]
+    assert 'did you mean "command"?' in raised.value.problems[0].hint
+    assert all(str(problem) in raised.value.message for problem in raised.value.problems)
+
+
+def test_a_key_unlike_ours_may_be_for_another_tool(world: World) -> None:
+    assert load(world.agent("x", "colour: red\nversion: 1.0")).name == "x"
+
+
+def test_a_number_may_stand_for_its_text(world: World) -> None:
+    made = load(world.agent("x", "command: [sleep, 5]\nenv: {PORT: 8080}\nmodel: 4"))
+    assert made.command == ("sleep", "5") and made.env == {"PORT": "8080"} and made.model == "4"
+
+
+def test_only_a_file_with_front_matter_costs_a_yaml_parser(world: World) -> None:
+    world.write(".pflow/agents/plain.md", "Just be kind.")
+    code = """import sys; from pathlib import Path; from pflow.agents.find import find
+assert find("plain", Path("."), None, None).name == "plain" and "yaml" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=world.folder)
 
 
 def test_a_file_that_is_no_text(world: World) -> None:

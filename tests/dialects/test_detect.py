@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pflow.dialects import detect as module
 from pflow.dialects.detect import detect, parse
-from pflow.dialects.source import Source, load
+from pflow.documents.source import Source, load
 from pflow.errors import Place, Problem, WorkflowError
 
 

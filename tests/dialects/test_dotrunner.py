@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pflow.dialects import dotrunner
 from pflow.dialects.detect import detect
-from pflow.dialects.source import load
-from pflow.dialects.yaml_print import dump as as_yaml
+from pflow.documents.source import load
+from pflow.documents.yaml_print import dump as as_yaml
 from pflow.errors import WorkflowError
 from pflow.model.value import digest
 from pflow.model.workflow import Workflow, meaning

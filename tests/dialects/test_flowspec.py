@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.dialects.flowspec import dump, parse
-from pflow.dialects.source import Source, load
-from pflow.dialects.yaml_print import dump as as_yaml
+from pflow.documents.source import Source, load
+from pflow.documents.yaml_print import dump as as_yaml
 from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.lang.expression import compile_expr
 from pflow.model.value import digest
@@ -214,8 +214,13 @@ def test_json_is_a_flowspec_document_too() -> None:
         (with_node("policy: {retry: 3}"), '"retry" must be a mapping, not a number', 2, 45),
         (with_node("policy: {retry: {}}"), '"retry" needs "maxAttempts", which is missing', 2, 45),
         (with_node("policy: {retry: {maxAttempts: 0}}"), '"maxAttempts" must be at least 1, not 0', 2, 59),
-        (with_node("policy: {retry: {maxAttempts: '3'}}"), '"maxAttempts" must be a number, not text', 2, 59),
-        (with_node("policy: {retry: {maxAttempts: true}}"), '"maxAttempts" must be a number, not true or false', 2, 59),
+        (with_node("policy: {retry: {maxAttempts: '3'}}"), '"maxAttempts" must be a whole number, not text', 2, 59),
+        (
+            with_node("policy: {retry: {maxAttempts: true}}"),
+            '"maxAttempts" must be a whole number, not true or false',
+            2,
+            59,
+        ),
         (with_node("policy: {timeoutMs: 0}"), '"timeoutMs" must be above 0, not 0', 2, 49),
         (with_node("policy: {timeoutMs: .inf}"), '"timeoutMs" must be at most 1,000,000,000,000, not inf', 2, 49),
         (with_node("policy: {timeoutMs: .nan}"), '"timeoutMs" must be above 0, not nan', 2, 49),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pflow.dialects.detect import detect
 from pflow.dialects.hifide import dump, parse
-from pflow.dialects.source import load
+from pflow.documents.source import load
 from pflow.errors import WorkflowError
 from pflow.model.workflow import Workflow, meaning
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pflow.dialects import pflow as dialect
 from pflow.dialects.detect import detect
-from pflow.dialects.source import load
+from pflow.documents.source import load
 from pflow.errors import WorkflowError
 from pflow.model.value import digest
 from pflow.model.workflow import DEFAULT, Workflow, meaning

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from pflow.errors import NodeError
+from pflow.lang.schema import problem
 from pflow.llm import local
 from pflow.llm.find import find
 from pflow.llm.interface import Message, Request, Tool
-from pflow.llm.schema import problem
 from tests.llm.serving import Asked, question
 
 

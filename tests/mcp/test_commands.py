@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pflow.errors import WorkflowError
 from pflow.mcp import config
 from pflow.storage import settings
 from tests.cli.conftest import Pflow, pflow
@@ -90,8 +91,10 @@ def test_variables_and_headers_are_declared(pflow: Pflow) -> None:
         (["remove", "nobody"], 'there is no MCP server "nobody"'),
         (["import", "nowhere.json"], "cannot be read"),
         (["import", "list.json"], "lists no MCP servers"),
-        (["import", "text.json"], "is no JSON"),
-        (["import", "number.json"], 'server "a": Expected `str`, got `int` - at `$.command`'),
+        (["import", "text.json"], "text.json:1:1: this is not JSON"),
+        (["import", "number.json"], 'number.json:1:34: "command" must be text, not a number'),
+        (["import", "time.json"], '"timeout" must be above 0, not -1'),
+        (["import", "key.json"], 'did you mean "headers"?'),
         (["import", "both.json"], "needs a command or a URL, and not both"),
         (["import", "type.json"], 'has the type "carrier-pigeon"'),
         (["serve", "--port", "80"], "--port is for --http"),
@@ -101,6 +104,8 @@ def test_variables_and_headers_are_declared(pflow: Pflow) -> None:
 def test_bad_words_and_files_are_told(pflow: Pflow, here: Path, words: list[str], says: str) -> None:
     documents = {
         "list": "[]", "text": "hello", "number": '{"mcpServers": {"a": {"command": 1}}}',
+        "time": '{"mcpServers": {"a": {"command": "x", "timeout": -1}}}',
+        "key": '{"mcpServers": {"a": {"url": "http://y", "header": {}}}}',
         "both": '{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}',
         "type": '{"mcpServers": {"a": {"url": "http://y", "type": "carrier-pigeon"}}}',
     }  # fmt: skip
@@ -109,6 +114,23 @@ def test_bad_words_and_files_are_told(pflow: Pflow, here: Path, words: list[str]
     said = pflow("mcp", *words)
     assert said.code == 2 and says in said.err, said.err
     assert config.load() == {}
+
+
+def test_everything_wrong_in_a_file_is_told_at_once(here: Path) -> None:
+    text = """{"mcpServers": {
+        "one": {"comand": "npx"},
+        "two": {"command": "x", "args": ["a", 1], "env": {"PORT": 80}},
+        "three": {},
+        "a/b": {"url": "http://y", "disabled": "yes", "alwaysAllow": ["z"]}}}"""
+    with pytest.raises(WorkflowError) as caught:
+        config.parse(text.encode(), "servers.json")
+    assert [(problem.place.line, problem.message) for problem in caught.value.problems] == [
+        (2, '"one" has no key "comand"'),
+        (3, "args[1] must be text, not a number"),
+        (3, '"PORT" must be text, not a number'),
+        (4, 'server "three" needs a command or a URL, and not both'),
+        (5, '"disabled" must be true or false, not text'),
+    ]
 
 
 def test_one_server_that_fails_does_not_keep_the_others_from_being_asked(pflow: Pflow) -> None:

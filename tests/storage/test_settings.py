@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from pflow.errors import UsageError
+from pflow.errors import UsageError, WorkflowError
 from pflow.storage import settings
 from pflow.storage.settings import DESCRIPTIONS, Settings, load, parse_duration, save, set_value
 
@@ -103,28 +105,52 @@ def test_a_wrong_setting_is_explained(name: str, value: Any, message: str, hint:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{\n  "cache": {\n    "tll": "1h"\n  }\n}', 'settings.json:3: unknown setting "cache.tll"'),
-        ('{\n  "cahce": {}\n}', 'settings.json:2: unknown setting "cahce"'),
-        ('{"cache": {},\n "shell": 3}', "settings.json:2: shell is a section"),
+        ('{\n  "cache": {\n    "tll": "1h"\n  }\n}', 'settings.json:3:5: unknown setting "cache.tll"'),
+        ('{\n  "cahce": {}\n}', 'settings.json:2:3: unknown key "cahce"'),
+        ('{"cache": {},\n "shell": 3}', 'settings.json:2:11: "shell" must be a mapping, not a number'),
+        ('{"env.A":\n {"B": "x"}}', 'settings.json:1:2: unknown key "env.A"'),
         ('{"cache": {\n}', "settings.json:2:2: "),
-        ("[]", "settings.json: "),
-        ('{"model": {"default": "\xff"}}', "settings.json: "),
-        ('{\n"cache": {"ttl": "x"}}', "settings.json:2: cache.ttl: 'x' is not a duration"),
+        ("[]", "settings.json:1:1: "),
+        ("", "settings.json:1:1: the file is empty"),
+        ('{"model": {"default": "\xff"}}', "settings.json:1:24: "),
+        ('{\n"cache": {"ttl": "x"}}', "settings.json:2:11: cache.ttl: 'x' is not a duration"),
     ],
 )
 def test_a_wrong_file_is_explained_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     """File and line come first, as in any compiler's message."""
     (tmp_path / "settings.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(WorkflowError) as caught:
         load(tmp_path)
-    assert message in caught.value.message
-    assert caught.value.hint
+    (problem,) = caught.value.problems
+    assert message in str(problem) and problem.hint
+
+
+def test_everything_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
+    text = '{"cache": {"tll": "1h",\n "max_mb": "lots"},\n "env": {"KEY": 4711},\n "shel": {}}'
+    (tmp_path / "settings.json").write_text(text)
+    with pytest.raises(WorkflowError) as caught:
+        load(tmp_path)
+    assert [(problem.place.line, problem.message) for problem in caught.value.problems] == [
+        (1, 'unknown setting "cache.tll"'),
+        (2, "cache.max_mb is a whole number, not 'lots'"),
+        (3, "env.KEY must be text"),
+        (4, 'unknown key "shel"'),
+    ]
+    assert "4711" not in caught.value.message
+
+
+def test_settings_that_are_right_are_read_without_the_reader_of_documents(tmp_path: Path) -> None:
+    """Every start reads them."""
+    (tmp_path / "settings.json").write_text('{"cache": {"ttl": "1h"}}')
+    code = """import sys; from pathlib import Path; from pflow.storage.settings import load
+assert load(Path(".")).cache.ttl == "1h" and "pflow.documents" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
 def test_a_secret_is_not_quoted_in_an_error(tmp_path: Path) -> None:
     """What stands under env never appears in a message."""
     (tmp_path / settings.FILE).write_text('{"env": {"KEY": 4711}}')
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(WorkflowError) as caught:
         load(tmp_path)
     assert "4711" not in caught.value.message + caught.value.hint
 

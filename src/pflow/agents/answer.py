@@ -6,19 +6,15 @@ Looked for, each by its name: in the JSON objects of the answer (fenced, bare, o
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pflow.lang.json_in_text import objects
 from pflow.lang.template import to_text
 from pflow.lang.typed import typed
 
 _LONGEST_NAME = 200  # of what stands before a ":" that could be a name
-_BUDGET = 50_000_000  # characters read in vain before looking for JSON is given up
-_SKIM = 64  # characters that counting the lines before an error passes over while the parser reads one
-_object = re.compile(r"\{\s*+[\"}]")
 _bullet = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(.*)")
 _MARKS = " \t*_`\"'#>-+•"  # what Markdown and JSON put around a name
 _WRAPS = ("**", "__", "`")
@@ -49,28 +45,6 @@ def lookup(text: str, names: Sequence[str]) -> dict[str, Any]:
             found = own  # of equals, the last: an example comes before the answer
     rest = [name for name in names if name not in found]
     return {**found, **_in_lines(text, rest)} if rest else found
-
-
-def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, outermost ones only, in order."""
-    at, budget = 0, _BUDGET
-    while budget > 0 and (start := _object.search(text, at)) is not None:
-        at = start.start()
-        try:
-            value, end = _decoder().raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            budget -= error.pos - at + error.pos // _SKIM + 1
-            at += 1
-        except (ValueError, RecursionError):
-            return  # a number or a nesting beyond all measure
-        else:
-            yield value
-            at = end
-
-
-@lru_cache(maxsize=1)
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(strict=False, parse_constant=str)  # strict would refuse a line break inside a text
 
 
 def _named(data: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:

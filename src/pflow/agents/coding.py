@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from pflow.agents.answer import objects
 from pflow.agents.command import check, command_words, environment, flooded, last_line, run
 from pflow.agents.definition import Definition
 from pflow.agents.presets import COMMON, PRESETS, Preset, absent
 from pflow.agents.question import Question
 from pflow.agents.transcript import READERS, Transcript, document
 from pflow.errors import NodeError
+from pflow.lang.json_in_text import objects
 from pflow.llm.interface import Usage
 from pflow.nodes.agent import Voice
 from pflow.nodes.process import Output

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from pflow.agents.answer import objects
 from pflow.agents.definition import Definition
 from pflow.agents.question import Question
 from pflow.agents.tools import Toolbox, kinds_for
 from pflow.errors import NodeError
+from pflow.lang.json_in_text import objects, value_at
 from pflow.llm.interface import Message, Reply, Request, Tool, ToolCall
 from pflow.model.value import json_text
 from pflow.nodes.agent import Voice
@@ -158,14 +158,12 @@ def _alone(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _broken(text: str) -> bool:
     """Whether this was meant to be a step, and is none: cut off, or no JSON."""
-    import json
-
     bare = text.lstrip().removeprefix("```json").lstrip()
     if not bare.startswith("{"):
         return False
     try:
-        json.JSONDecoder().raw_decode(bare)
-    except (ValueError, RecursionError):
+        value_at(bare)
+    except ValueError:
         return True
     return False
 

@@ -29,10 +29,20 @@ def unknown_agents(plan: Plan, workspace: Path, home: Path) -> list[Problem]:
             try:
                 find(name, workspace, folder, home)
             except NodeError as error:
-                place = planned.node.places.get("params.agent", planned.node.place)
-                said = f'node "{planned.id}": {error.message}'
-                problems.append(Problem(said, place, error.hint, "agent", planned.id))
+                problems += _problems(planned, error)
     return problems
+
+
+def _problems(planned: Planned, error: NodeError) -> Iterator[Problem]:
+    """Why a node's agent cannot be asked; what is wrong in the agent's own file, one by one."""
+    from pflow.agents.definition import Misdescribed
+
+    place = planned.node.places.get("params.agent", planned.node.place)
+    given = [(error.message, error.hint)]
+    if isinstance(error, Misdescribed):
+        given = [(f"{one.place}: {one.message}", one.hint) for one in error.problems]
+    for message, hint in given:
+        yield Problem(f'node "{planned.id}": {message}', place, hint, "agent", planned.id)
 
 
 def _named(planned: Planned) -> Iterator[str]:

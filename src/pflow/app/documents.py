@@ -29,7 +29,7 @@ def load(source: str | Path) -> Workflow:
 def parse(data: bytes | str, file: str = "") -> Workflow:
     """A workflow from the text of a document."""
     from pflow.dialects import detect
-    from pflow.dialects.source import load as load_source
+    from pflow.documents.source import load as load_source
 
     return detect.parse(load_source(data, file))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from pflow.dialects.source import Source
+from pflow.documents.source import Source
 from pflow.errors import Problem, WorkflowError, nearest
 from pflow.model.value import type_name
 from pflow.model.workflow import Workflow

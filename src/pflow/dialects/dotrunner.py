@@ -19,8 +19,8 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from pflow.dialects.read import Cell, Fields, Reading
-from pflow.dialects.source import Source
+from pflow.documents.read import Cell, Fields, Reading
+from pflow.documents.source import Source
 from pflow.errors import ExpressionError, Place, Problem
 from pflow.lang.expression import parse as parse_expression
 from pflow.model.workflow import ANY, DEFAULT, ERROR, OPTIONAL, Edge, Input, Node, Policy, Retry, Workflow
@@ -265,7 +265,7 @@ def _conditional(cell: Cell, node: Node) -> Edge | None:
 
 def dump(workflow: Workflow) -> str:
     """A DotRunner document that says what a workflow of this dialect says; comments and layout are not kept."""
-    from pflow.dialects.yaml_print import dump as as_yaml
+    from pflow.documents.yaml_print import dump as as_yaml
 
     own: dict[str, Any] = {"name": workflow.name, "description": workflow.description, "version": workflow.version}
     own["context"] = {item.name: item.default for item in workflow.inputs}

@@ -21,8 +21,8 @@ import math
 import re
 from typing import Any
 
-from pflow.dialects.read import Cell, Fields, Reading
-from pflow.dialects.source import Source
+from pflow.documents.read import Cell, Fields, Reading
+from pflow.documents.source import Source
 from pflow.errors import BindingError, Place, UsageError
 from pflow.lang.path import path_text, read_path
 from pflow.model.value import key_text
@@ -248,7 +248,7 @@ def dump(workflow: Workflow) -> str:
     """A FlowSpec document that says what a workflow of this dialect says; comments and layout are not kept."""
     if workflow.dialect != NAME:
         raise UsageError(f"a {workflow.dialect} workflow cannot be printed as FlowSpec", "print it in its own dialect")
-    from pflow.dialects.yaml_print import dump as as_yaml
+    from pflow.documents.yaml_print import dump as as_yaml
 
     sections = {
         "flow": _printed_flow(workflow),

@@ -15,8 +15,8 @@ import json
 from pathlib import PurePath
 from typing import Any
 
-from pflow.dialects.read import Cell, Reading
-from pflow.dialects.source import Source
+from pflow.documents.read import Cell, Reading
+from pflow.documents.source import Source
 from pflow.errors import Problem, UsageError
 from pflow.model.workflow import Edge, Node, Workflow
 from pflow.nodes.flow import CONTEXT, DATA, handle

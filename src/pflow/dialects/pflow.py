@@ -24,16 +24,14 @@ from typing import Any
 
 import msgspec
 
-from pflow.dialects.read import Cell, Fields, Reading
-from pflow.dialects.source import Source
+from pflow.documents.read import Cell, Fields, Reading
+from pflow.documents.source import Source
 from pflow.errors import Place, Problem, UsageError, suggest
-from pflow.lang.typed import typed
+from pflow.lang.typed import TYPES, typed
 from pflow.model.workflow import DEFAULT, Batch, Edge, Input, Node, Output, Policy, Retry, Workflow
 
 NAME = "pflow"
-TYPES = (
-    "string", "str", "number", "float", "integer", "int", "boolean", "bool", "array", "list", "object", "dict", "any",
-)  # fmt: skip
+_TYPES = (*TYPES, "any")
 _TOP = (
     "ir_version", "nodes", "edges", "start_node", "inputs", "outputs", "template_resolution_mode", "mappings",
     "metadata",
@@ -182,8 +180,8 @@ def _chain(nodes: list[Node]) -> list[Edge]:
 def _input(name: str, cell: Cell) -> Input:
     fields = cell.fields(_INPUT)
     kind = fields.text("type", "any")
-    if kind not in TYPES:
-        cell.problem(f'input "{name}": there is no type "{kind}"', suggest(kind, TYPES, "types"), "type")
+    if kind not in _TYPES:
+        cell.problem(f'input "{name}": there is no type "{kind}"', suggest(kind, _TYPES, "types"), "type")
     default = fields.cell("default")
     required = fields.flag("required", True) and default is None
     return Input(

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from pflow.agents.answer import objects
 from pflow.engines.inputs import rebuilt
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
+from pflow.lang.json_in_text import objects
 from pflow.model.conversation import brief
 from pflow.model.redact import Redactor
 from pflow.model.run import Outcome

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from pflow.errors import BindingError
@@ -329,19 +328,10 @@ _read: dict[Syntax, Callable[[str], Iterator[_Piece]]] = {
 
 def _json_at(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that starts at ``start``, and where it ends."""
+    from pflow.lang.json_in_text import value_at  # a template with a default is rare; starting should not pay for it
+
     try:
-        value, end = _decoder().raw_decode(text, start)
-    except (ValueError, RecursionError) as error:
+        return value_at(text, start)
+    except ValueError as error:
         at = getattr(error, "pos", start)
         raise MalformedTemplate("a default is not JSON", at, 'texts are quoted: {{path | default:"text"}}') from None
-    return value, end
-
-
-@lru_cache(maxsize=1)
-def _decoder() -> Any:
-    import json  # a template with a default is rare, and starting should not pay for it
-
-    def refuse(word: str) -> NoReturn:
-        raise ValueError(word)
-
-    return json.JSONDecoder(parse_constant=refuse)

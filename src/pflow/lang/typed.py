@@ -1,4 +1,7 @@
-"""Values on a command line: ``true``, ``10``, ``3.14`` and JSON are what they look like, anything else is text."""
+"""The words for types, and values on a command line.
+
+There ``true``, ``10``, ``3.14`` and JSON are what they look like; anything else is text.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,20 @@ from typing import Any
 
 import msgspec
 
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "str": (str,),
+    "number": (int, float),
+    "float": (int, float),
+    "integer": (int,),
+    "int": (int,),
+    "boolean": (bool,),
+    "bool": (bool,),
+    "array": (list,),
+    "list": (list,),
+    "object": (dict,),
+    "dict": (dict,),
+}
 TEXTS = ("string", "str", "text")
 _LOOKS_LIKE_JSON = frozenset('-0123456789tfn{["')
 

@@ -7,6 +7,7 @@ itself, and cannot be told not to, is left alone.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -19,7 +20,6 @@ from pflow.llm.interface import Message, OnRetry, OnText, Reply, Request, ToolCa
 from pflow.llm.openai import BACKOFF, too_many
 from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
-from pflow.llm.schema import instruction
 from pflow.llm.thread import Say, in_thread
 
 # What plugins call the number of tokens that an answer may have.
@@ -84,7 +84,7 @@ class Packaged:
 
         messages, schema = request.messages, request.schema
         if schema is not None and not self._model.supports_schema:
-            messages, schema = (*messages, Message("user", instruction(schema))), None
+            messages, schema = (*messages, Message("user", _instruction(schema))), None
         tools = [llm.Tool(tool.name, tool.description, dict(tool.parameters)) for tool in request.tools]
         return self._model.prompt(
             **_turn(messages),
@@ -205,6 +205,11 @@ def _advice(kind: str, model: Any) -> str:
 
 
 # ── messages ──
+
+
+def _instruction(schema: dict[str, Any]) -> str:
+    """What to tell a model that takes no schema."""
+    return f"Answer with nothing but JSON that fits this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
 
 
 def _turn(messages: tuple[Message, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,8 +20,13 @@ from pflow.storage import settings
 from pflow.storage.files import encode_json, write_atomic
 from pflow.storage.files import home as default_home
 
+if TYPE_CHECKING:
+    from pflow.documents.read import Cell
+
 FILE = "mcp.json"
 KEYS = ("mcpServers", "servers")  # what programs call the list of servers
+TIMEOUT, START_TIMEOUT = 300.0, 60.0
+_ALIKE = 0.88  # how much so an unknown key and ours are when ours was meant; other programs have more keys
 _REMOTE = ("http", "streamable-http", "streamableHttp", "sse")
 _NAME = re.compile(r"[^\s/\\\x00-\x1f][^/\\\x00-\x1f]{0,63}")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
@@ -38,8 +43,8 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     type: str = ""  # stdio, http or sse; said by the other fields where it is missing
     url: str = ""
     headers: dict[str, str] = {}
-    timeout: float = 300.0  # seconds that a call may take
-    start_timeout: float = 60.0  # seconds that the server has to be ready
+    timeout: float = TIMEOUT  # seconds that a call may take
+    start_timeout: float = START_TIMEOUT  # seconds that the server has to be ready
     disabled: bool = False
 
     @property
@@ -67,25 +72,44 @@ def load(home: Path | None = None) -> dict[str, Server]:
 
 
 def parse(data: bytes, file: str) -> dict[str, Server]:
-    """The servers of an ``mcpServers`` document."""
-    try:
-        document = msgspec.json.decode(data)
-    except ValueError as error:
-        raise UsageError(f"{file} is no JSON: {error}") from None
-    given = next((document[key] for key in KEYS if key in document), None) if isinstance(document, dict) else None
-    if not isinstance(given, dict):
-        raise UsageError(
-            f"{file} lists no MCP servers", '{"mcpServers": {"NAME": {"command": "…", "args": ["…"]}}} lists one'
-        )
-    return {name: _server(name, one, file) for name, one in given.items()}
+    """The servers of an ``mcpServers`` document; raises ``WorkflowError`` with everything that is wrong with them."""
+    from pflow.documents.read import Cell, Reading
+    from pflow.documents.source import load as read
+
+    reading = Reading(read(data, file))
+    given = reading.source.data
+    key = next((key for key in KEYS if isinstance(given, dict) and key in given), None)
+    if key is None:
+        hint = '{"mcpServers": {"NAME": {"command": "…", "args": ["…"]}}} lists one'
+        reading.problem("the file lists no MCP servers", reading.source.place(), hint)
+    servers = (
+        {} if key is None else {name: _server(name, cell) for name, cell in Cell(reading, given[key], (key,)).entries()}
+    )
+    reading.finish()
+    return servers
 
 
-def _server(name: str, given: Any, file: str) -> Server:
+def _server(name: str, cell: Cell) -> Server:
+    before = len(cell.reading.problems)
+    fields = cell.fields(Server.__struct_encode_fields__, _ALIKE)
+    made = Server(
+        command=fields.text("command"),
+        args=tuple(one.text() or "" for one in fields.items("args")),
+        env={key: one.text() or "" for key, one in fields.entries("env")},
+        cwd=fields.text("cwd"),
+        type=fields.text("type"),
+        url=fields.text("url"),
+        headers={key: one.text() or "" for key, one in fields.entries("headers")},
+        timeout=fields.number("timeout", above=0) or TIMEOUT,
+        start_timeout=fields.number("startTimeout", above=0) or START_TIMEOUT,
+        disabled=fields.flag("disabled"),
+    )
     try:
-        made = msgspec.convert(given, Server)
-    except msgspec.ValidationError as error:
-        raise UsageError(f'{file}: server "{name}": {error}') from None
-    return checked(name, made)
+        return checked(name, made)
+    except UsageError as error:
+        if len(cell.reading.problems) == before:  # else it may come of what was told
+            cell.reading.problem(error.message, cell.key_place, error.hint)
+        return made
 
 
 def checked(name: str, server: Server) -> Server:
@@ -98,9 +122,6 @@ def checked(name: str, server: Server) -> Server:
         raise UsageError(f'server "{name}": {server.url[:80]!r} is no URL', "it begins with http:// or https://")
     if server.type and server.type not in ("stdio", *_REMOTE):
         raise UsageError(f'server "{name}" has the type "{server.type}"', "one of: stdio, http, sse")
-    for what, number in (("timeout", server.timeout), ("startTimeout", server.start_timeout)):
-        if not number > 0:
-            raise UsageError(f'server "{name}": {what} must be above 0', "it is a number of seconds")
     return server
 
 

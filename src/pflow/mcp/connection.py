@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError, suggest
-from pflow.llm.schema import check, problem
+from pflow.lang.schema import check, problem
 from pflow.mcp.config import Server
 from pflow.mcp.stderr import LastWords
 from pflow.mcp.transport import Watch, transport

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pflow.errors import NodeError, UsageError
+from pflow.errors import NodeError, UsageError, WorkflowError
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Pool:
 
             try:
                 spec = resolved(name, get(name, self._home), self._home)
-            except UsageError as error:
+            except (UsageError, WorkflowError) as error:
                 raise NodeError(error.message, error.hint, "validation", {"server": name}) from None
             self._connections[name] = Connection(name, spec, self._workspace, self._context)
         return self._connections[name]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pflow.errors import NodeError, UsageError
-from pflow.llm.schema import check, problem
+from pflow.lang.schema import check, problem
 from pflow.mcp.catalogue import Tool, type_name
 from pflow.mcp.config import Server
 from pflow.mcp.pool import pool

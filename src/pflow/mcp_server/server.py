@@ -9,7 +9,7 @@ from pflow.app.history import find, recall
 from pflow.cli.complaints import error_view, problems_of
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.kernel.run import Run
-from pflow.llm.schema import problem
+from pflow.lang.schema import problem
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.running import Caller, answered

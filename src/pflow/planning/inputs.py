@@ -9,25 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pflow.errors import Place, Problem, WorkflowError, suggest
+from pflow.lang.typed import TYPES
 from pflow.model.value import json_text, plain, type_name
 from pflow.model.workflow import Input, Workflow
 from pflow.planning.plan import Values
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}", re.ASCII)
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "str": (str,),
-    "number": (int, float),
-    "float": (int, float),
-    "integer": (int,),
-    "int": (int,),
-    "boolean": (bool,),
-    "bool": (bool,),
-    "array": (list,),
-    "list": (list,),
-    "object": (dict,),
-    "dict": (dict,),
-}
 
 
 def effective(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +52,7 @@ def _from_environment(text: str) -> tuple[str, list[str]]:
 
 
 def _fits(item: Input, value: Any) -> bool:
-    kinds = _TYPES.get(item.type)
+    kinds = TYPES.get(item.type)
     if kinds is None or (value is None and not item.required):
         return True
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)

@@ -6,7 +6,7 @@ A setting is named by its section and key, ``cache.ttl``. The file holds only wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def load(home: Path | None = None) -> Settings:
-    """The user's settings; a missing file means the defaults, a wrong one UsageError."""
+    """The user's settings; a missing file means the defaults, a wrong one ``WorkflowError``."""
     path = (home or default_home()) / FILE
     try:
         data = path.read_bytes()
@@ -168,52 +168,30 @@ _CONVERTERS: dict[type, Callable[[str, Any], Any]] = {bool: _switch, int: _count
 
 
 def _parsed(path: Path, data: bytes) -> Settings:
-    settings = Settings()
-    for name, value in _pairs(path, data):
-        try:
-            settings = set_value(settings, name, value)
-        except UsageError as error:
-            raise UsageError(f"{_place(path, data, name)}: {error.message}", error.hint) from None
-    return settings
-
-
-def _pairs(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
-    """The file's entries as names and values; what is no section is handed on under its own name."""
-    for section, entries in _decoded(path, data).items():
-        if section not in Settings.__struct_fields__:
-            yield section, entries
-        elif not isinstance(entries, dict):
-            raise UsageError(f"{_place(path, data, section)}: {section} is a section", f'write {{"{section}": {{…}}}}')
-        else:
-            yield from ((f"{section}.{key}", value) for key, value in entries.items())
-
-
-def _decoded(path: Path, data: bytes) -> dict[str, Any]:
+    """The settings of a file; since every start reads it, its places are found only where something is wrong."""
+    made = Settings()
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except ValueError as error:
-        raise UsageError(
-            f"{_bad_place(path, data)}: {error}", "correct the file, or remove it for the defaults"
-        ) from None
+        for section, entries in msgspec.json.decode(data, type=dict[str, dict[str, Any]]).items():
+            if section not in made.__struct_fields__:
+                return _placed(path, data)
+            for key, value in entries.items():
+                made = set_value(made, f"{section}.{key}", value)
+    except (UsageError, ValueError):
+        return _placed(path, data)
+    return made
 
 
-def _bad_place(path: Path, data: bytes) -> str:
-    """Where the file stops being JSON; the standard parser counts lines, msgspec does not."""
-    import json
+def _placed(path: Path, data: bytes) -> Settings:
+    from pflow.documents.read import Reading
+    from pflow.documents.source import load as read
 
-    try:
-        json.loads(data)
-    except json.JSONDecodeError as error:
-        return f"{path}:{error.lineno}:{error.colno}"
-    except UnicodeDecodeError:
-        pass
-    return str(path)
-
-
-def _place(path: Path, data: bytes, name: str) -> str:
-    """The line on which a setting's key stands, looked for after its section's."""
-    at = 0
-    for key in name.split(".", 1):
-        at = max(data.find(b'"%b"' % key.encode(), at), at)
-    line = data.count(b"\n", 0, at) + 1
-    return f"{path}:{line}"
+    reading = Reading(read(data, str(path)))
+    top, made = reading.top(Settings.__struct_fields__), Settings()
+    for section in Settings.__struct_fields__:
+        for key, cell in top.entries(section):
+            try:
+                made = set_value(made, f"{section}.{key}", cell.value)
+            except UsageError as error:
+                reading.problem(error.message, cell.key_place, error.hint)
+    reading.finish()
+    return made

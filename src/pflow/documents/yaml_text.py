@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from pflow.dialects.json_text import repeated_key, too_deep
-from pflow.dialects.position import MAX_DEPTH, MAX_FAULTS, Fault, Malformed, Spot, malformed
-from pflow.dialects.yaml_core import TAG, key_name, resolved, tagged, unknown_tag
+from pflow.documents.json_text import repeated_key, too_deep
+from pflow.documents.position import MAX_DEPTH, MAX_FAULTS, Fault, Malformed, Spot, malformed
+from pflow.documents.yaml_core import TAG, key_name, resolved, tagged, unknown_tag
 from pflow.errors import suggest
 
 MAX_NODES = 2_000_000  # that a document may hold

@@ -1,4 +1,4 @@
-"""JSON from a model: taken out of its answer, and held against a JSON schema.
+"""JSON schemas: whether one can be used, and whether a value fits it.
 
 The part of JSON Schema that structured answers use: types, enum and const, objects, lists, limits, patterns,
 any/all/one/not, and references inside the schema. Annotations, ``format`` and other keywords are passed over.
@@ -37,39 +37,6 @@ _LIMITS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Any], bool], st
     "maxItems": (list, lambda value, limit: len(value) <= limit, "has more than {} items"),
     "pattern": (str, lambda value, pattern: re.search(pattern, value) is not None, "does not match {}"),
 }
-
-
-def instruction(schema: Schema) -> str:
-    """What to tell a model that takes no schema."""
-    return f"Answer with nothing but JSON that fits this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
-
-
-def extract(text: str) -> Any:
-    """The JSON in an answer: all of it, in a fenced block, or from its first bracket on; ``ValueError`` if none is."""
-    fenced = re.search(r"```(?:json)?\s*\n(.*?)```", text, re.S)
-    start = re.search(r"[\[{]", text)
-    candidates = [text, fenced[1] if fenced else "", text[start.start() :] if start else ""]
-    first: ValueError | None = None
-    for n, candidate in enumerate(candidates):
-        try:
-            return _decoded(candidate, rest=n == 2)
-        except ValueError as error:
-            first = first or error
-    assert first is not None
-    raise first
-
-
-def _decoded(text: str, rest: bool) -> Any:
-    """JSON, and with ``rest`` also what may follow it; neither NaN nor what is nested without an end."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    try:
-        return decoder.raw_decode(text)[0] if rest else decoder.decode(text)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"JSON has no {name}")
 
 
 def check(schema: Any) -> Schema:

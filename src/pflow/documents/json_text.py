@@ -1,4 +1,4 @@
-"""JSON: the data of a text at full speed, and the spots of its parts when they are asked for."""
+"""JSON: the data of a text, with the spots of its parts."""
 
 from __future__ import annotations
 
@@ -8,37 +8,32 @@ from typing import Any
 
 import msgspec
 
-from pflow.dialects.position import MAX_DEPTH, MAX_FAULTS, Fault, Inside, Malformed, Spot, malformed
+from pflow.documents.position import MAX_DEPTH, MAX_FAULTS, Fault, Inside, Malformed, Spot, malformed
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_string = re.compile(rf"{_STRING}\s*+(:?)", re.DOTALL)
-_token = re.compile(rf'{_STRING}|[{{}}\[\]]|[^\s,:{{}}\[\]"]++', re.DOTALL)
+_token = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|[^\s,:{}\[\]"]++', re.DOTALL)
 _byte = re.compile(r"^(?:JSON is malformed: )?(.*) \(byte (\d+)\)$", re.DOTALL)
 _half_pair = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse(text: str) -> Any:
-    """The data of a JSON text; raises ``Malformed`` for one that is wrong, too deep, or has a key twice."""
+def parse(text: str) -> tuple[Any, Spot]:
+    """The data of a JSON text and their spots; raises ``Malformed``."""
     try:
-        data = msgspec.json.decode(text)
+        return msgspec.json.decode(text), _spots(text)
     except RecursionError:
-        raise _too_deep(text) from None
+        _spots(text)
+        raise too_deep(0) from None  # its depth is allowed, but not where we were called
     except msgspec.ValidationError:
         raise _too_large(text) from None
     except msgspec.DecodeError as error:
         raise _explained(text, str(error)) from None
-    if _count_keys(data, text) != _string.findall(text).count(":"):
-        repeated: list[Fault] = []
-        spots(text, repeated)
-        raise Malformed(repeated)
-    return data
 
 
-def spots(text: str, repeated: list[Fault] | None = None) -> Spot:
-    """The spots of a JSON text that was read before; ``repeated`` is told of keys that stand there twice."""
+def _spots(text: str) -> Spot:
+    """The spots of a text that is JSON; refused where it is too deep, or has a key twice."""
     document: list[Spot] = []
     inside: Inside = document
     outer: list[Inside] = []
+    repeated: list[Fault] = []
     key, key_at = None, 0
     for match in _token.finditer(text):
         at = match.start()
@@ -48,7 +43,7 @@ def spots(text: str, repeated: list[Fault] | None = None) -> Spot:
             continue
         if key is None and isinstance(inside, dict):
             key, key_at = _key(match[0]), at
-            if repeated is not None and key in inside and len(repeated) < MAX_FAULTS:
+            if key in inside and len(repeated) < MAX_FAULTS:
                 repeated.append(repeated_key(key, at, text, inside[key][0]))
             continue
         within: Inside | None = {} if char == "{" else [] if char == "[" else None
@@ -60,6 +55,10 @@ def spots(text: str, repeated: list[Fault] | None = None) -> Spot:
         if within is not None:
             outer.append(inside)
             inside = within
+            if len(outer) > MAX_DEPTH:
+                raise too_deep(at)
+    if repeated:
+        raise Malformed(repeated)
     return document[0]
 
 
@@ -73,33 +72,7 @@ def _key(written: str) -> str:
     return str(msgspec.json.decode(written)) if "\\" in written else written[1:-1]
 
 
-def _count_keys(data: Any, text: str) -> int:
-    """How many keys all mappings have together; on the way, how deep they are."""
-    count = 0
-    level = [data] if isinstance(data, (dict, list)) else []
-    for _ in range(MAX_DEPTH):
-        count += sum(len(item) for item in level if type(item) is dict)
-        level = [
-            child
-            for item in level
-            for child in (item.values() if type(item) is dict else item)
-            if type(child) is dict or type(child) is list
-        ]
-        if not level:
-            return count
-    raise _too_deep(text)
-
-
 # Explaining what is wrong: slow, and only ever done once.
-
-
-def _too_deep(text: str) -> Malformed:
-    depth = 0
-    for match in _token.finditer(text):
-        depth += (match[0] in "[{") - (match[0] in "]}")
-        if depth > MAX_DEPTH:
-            return too_deep(match.start())
-    return too_deep(0)
 
 
 def too_deep(at: int) -> Malformed:
@@ -139,7 +112,7 @@ def _advice(text: str, at: int, message: str) -> str:
     if char == "'":
         return "texts are in double quotes"
     if char in ("/", "#"):
-        return "JSON has no comments; write the document as YAML to have them"
+        return "JSON has no comments; a workflow may be YAML, which has them"
     if text.startswith(("NaN", "Infinity", "-Infinity"), at):
         return "JSON has no word for it; leave it out or write null"
     return "check the commas and quotes before this place"

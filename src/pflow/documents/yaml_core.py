@@ -9,8 +9,8 @@ import math
 import re
 from typing import Any
 
-from pflow.dialects.json_text import too_large
-from pflow.dialects.position import Malformed, malformed
+from pflow.documents.json_text import too_large
+from pflow.documents.position import Malformed, malformed
 from pflow.model.value import key_text
 
 TAG = "tag:yaml.org,2002:"

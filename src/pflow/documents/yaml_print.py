@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from pflow.dialects.position import Malformed
-from pflow.dialects.yaml_core import TAG, resolved
+from pflow.documents.position import Malformed
+from pflow.documents.yaml_core import TAG, resolved
 
 _TAGS = {type(None): "null", bool: "bool", int: "int", float: "float", str: "str"}
 _line_ends = re.compile(r"[\x85\u2028\u2029]")  # of YAML 1.1; only an escape keeps them

@@ -14,11 +14,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pflow.dialects import source as source_module
-from pflow.dialects import yaml_text
-from pflow.dialects.position import MAX_DEPTH, Malformed
-from pflow.dialects.source import Source, load
-from pflow.dialects.yaml_print import dump
+from pflow.documents import source as source_module
+from pflow.documents import yaml_text
+from pflow.documents.position import MAX_DEPTH, Malformed
+from pflow.documents.source import Source, load
+from pflow.documents.yaml_print import dump
 from pflow.errors import Place, Problem, WorkflowError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -162,7 +162,7 @@ def test_a_mapping_in_braces_may_be_yaml() -> None:
 
 def test_json_documents_do_not_import_yaml() -> None:
     """Starting is quick where nothing needs PyYAML."""
-    code = "import sys; from pflow.dialects import source; source.load('{}', 'x'); assert 'yaml' not in sys.modules"
+    code = "import sys; from pflow.documents import source; source.load('{}', 'x'); assert 'yaml' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.errors import NodeError
-from pflow.llm.schema import check, extract, problem
+from pflow.lang.json_in_text import extract
+from pflow.lang.schema import check, problem
 
 PERSON = {
     "type": "object",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from pflow.dialects import json_text
-from pflow.dialects.position import Lines, Malformed, Path, Spot, malformed, offset
+from pflow.documents import json_text
+from pflow.documents.position import Lines, Malformed, Path, Spot, malformed, offset
 from pflow.errors import Place, Problem, WorkflowError
 
 MAX_SIZE = 16 * 1024 * 1024  # characters
@@ -19,15 +18,11 @@ _AS_UTF8 = "save it as UTF-8 text"
 class Source:
     """The data of a document, and where they stand in its text; made by ``load``, or in a program without a text."""
 
-    def __init__(self, file: str, data: Any, text: str = "", spots: Callable[[], Spot] = lambda: 0) -> None:
+    def __init__(self, file: str, data: Any, text: str = "", spot: Spot = 0) -> None:
         self.file = file
         self.data = data
         self.text = text
-        self._read_spots = spots
-
-    @cached_property
-    def _spots(self) -> Spot:
-        return self._read_spots()
+        self._spot = spot
 
     @cached_property
     def _lines(self) -> Lines:
@@ -35,11 +30,11 @@ class Source:
 
     def place(self, path: Path = ()) -> Place:
         """Where the value at ``path`` stands; where there is none, its nearest parent."""
-        return self._place(offset(self._spots, path))
+        return self._place(offset(self._spot, path))
 
     def key_place(self, path: Path) -> Place:
         """Where the key of the value at ``path`` stands; for an item of a list, the item."""
-        return self._place(offset(self._spots, path, key=True))
+        return self._place(offset(self._spot, path, key=True))
 
     def _place(self, at: int) -> Place:
         return Place(self.file, *self._lines.locate(at)) if self.text else Place(self.file)
@@ -47,14 +42,15 @@ class Source:
 
 def load(text: str | bytes, file: str) -> Source:
     """Read a JSON or YAML document; raises ``WorkflowError`` with every place that cannot be read."""
-    decoded = _decoded(text, file)
+    decoded = decode(text, file)
     try:
         return _read(decoded, file)
     except Malformed as error:
-        raise _failure(error, decoded, file) from None
+        raise failure(error, decoded, file) from None
 
 
-def _failure(error: Malformed, text: str, file: str) -> WorkflowError:
+def failure(error: Malformed, text: str, file: str) -> WorkflowError:
+    """What a text that cannot be read is refused with."""
     lines = Lines(text)
     return WorkflowError(
         [Problem(message, Place(file, *lines.locate(at)), hint, "syntax") for at, message, hint in sorted(error.faults)]
@@ -78,17 +74,18 @@ def _read(text: str, file: str) -> Source:
 
 
 def _read_json(text: str, file: str) -> Source:
-    return Source(file, json_text.parse(text), text, lambda: json_text.spots(text))
+    data, spot = json_text.parse(text)
+    return Source(file, data, text, spot)
 
 
 def _read_yaml(text: str, file: str) -> Source:
-    from pflow.dialects import yaml_text  # JSON documents do without it
+    from pflow.documents import yaml_text  # JSON documents do without it
 
     data, spot = yaml_text.parse(text)
-    return Source(file, data, text, lambda: spot)
+    return Source(file, data, text, spot)
 
 
-def _decoded(text: str | bytes, file: str) -> str:
+def decode(text: str | bytes, file: str) -> str:
     """The characters of a file that holds text, without a byte order mark."""
     if len(text) > MAX_SIZE:
         size = f"{len(text) / 2**20:.0f} MiB"
@@ -101,12 +98,12 @@ def _decoded(text: str | bytes, file: str) -> str:
             raise malformed(at, "the file is not text: it holds a NUL byte", _AS_UTF8)
         text.encode()
         if not text.strip():
-            raise malformed(0, "the file is empty", "a workflow has at least a list of nodes")
+            raise malformed(0, "the file is empty", "write something into it, or remove it")
     except UnicodeEncodeError as error:
         fault = malformed(error.start, "the text holds half of a surrogate pair", _AS_UTF8)
-        raise _failure(fault, text, file) from None
+        raise failure(fault, text, file) from None
     except Malformed as error:
-        raise _failure(error, text, file) from None
+        raise failure(error, text, file) from None
     return text
 
 
@@ -117,4 +114,4 @@ def _characters(text: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         before = text[: error.start].decode(encoding, "replace")
         fault = malformed(len(before), f"the file is not text: it is not {encoding.upper()} here", _AS_UTF8)
-        raise _failure(fault, before, file) from None
+        raise failure(fault, before, file) from None

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from typing import Any
 
-from pflow.dialects.position import MAX_FAULTS, Path
-from pflow.dialects.source import Source
+from pflow.documents.position import MAX_FAULTS, Path
+from pflow.documents.source import Source
 from pflow.errors import Place, Problem, WorkflowError, suggest
 from pflow.model.value import type_name
 
@@ -26,6 +27,7 @@ LARGEST = 2**53  # of whole numbers: what every reader of JSON keeps exactly
 
 _KINDS = {"null": "nothing (null)", "boolean": "true or false", "number": "a number", "text": "text"}
 _KINDS |= {"list": "a list", "object": "a mapping"}
+_MAPPING = 'write "key: value" lines below it, or {"key": value}'
 _FLAG_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "y", "n"})
 
 
@@ -37,9 +39,9 @@ class Reading:
         self.problems: list[Problem] = []
         self.node_id = ""
 
-    def top(self, known: Collection[str]) -> Fields:
+    def top(self, known: Collection[str], alike: float = 0) -> Fields:
         """The document's own mapping."""
-        return Cell(self, self.source.data, ()).fields(known)
+        return Cell(self, self.source.data, ()).fields(known, alike)
 
     def problem(self, message: str, place: Place, hint: str = "", code: str = "invalid") -> None:
         """Note something wrong; after many, no more are noted."""
@@ -90,13 +92,13 @@ class Cell:
         """Note that the value is of a wrong type."""
         self.problem(f"{self.label} must be {wanted}, not {_KINDS[type_name(self.value)]}", hint, "type")
 
-    def fields(self, known: Collection[str]) -> Fields:
-        """The value as a mapping with these keys and no others."""
+    def fields(self, known: Collection[str], alike: float = 0) -> Fields:
+        """The value as a mapping with these keys; a key less ``alike`` to all of them, from 0 to 1, is not for us."""
         if not isinstance(self.value, dict):
-            self.wrong("a mapping", 'write "key: value" lines below it')
+            self.wrong("a mapping", _MAPPING)
             return Fields(self, None)
         for key in self.value:
-            if key not in known:
+            if key not in known and (not alike or get_close_matches(key, known, 1, alike)):
                 self._unknown(key, known)
         return Fields(self, self.value)
 
@@ -109,7 +111,7 @@ class Cell:
     def entries(self) -> list[tuple[str, Cell]]:
         """The value as a mapping with keys of the user's own."""
         if not isinstance(self.value, dict):
-            self.wrong("a mapping", 'write "key: value" lines below it')
+            self.wrong("a mapping", _MAPPING)
             return []
         return [(key, Cell(self.reading, value, (*self.path, key))) for key, value in self.value.items()]
 
@@ -135,11 +137,13 @@ class Cell:
         self.wrong("true or false", f"{'this word is text here; ' if word else ''}write true or false, without quotes")
         return None
 
-    def number(self, least: float = 0, most: float = LARGEST, above: float | None = None) -> float | None:
+    def number(
+        self, least: float = 0, most: float = LARGEST, above: float | None = None, kind: str = "a number"
+    ) -> float | None:
         """The value as a number within bounds, or None for another one; ``above`` is a bound it must not reach."""
         value = self.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.wrong("a number", "remove the quotes" if _reads_as_number(value) else "write a number here")
+            self.wrong(kind, "remove the quotes" if _reads_as_number(value) else f"write {kind} here")
             return None
         low = value <= above if above is not None else value < least
         if value != value or low or value > most:  # the first: not a number
@@ -155,7 +159,7 @@ class Cell:
         if isinstance(self.value, float) and not self.value.is_integer():
             self.problem(f"{self.label} must be a whole number, not {self.value}", "round it", "type")
             return None
-        found = self.number(least, most)
+        found = self.number(least, most, kind="a whole number")
         return None if found is None else int(self.value)
 
     def texts(self) -> Iterator[Cell]:
