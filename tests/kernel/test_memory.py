@@ -20,11 +20,13 @@ from pflow.model.run import (
     Ended,
     Failure,
     Finished,
+    Loaded,
     Opened,
     Outcome,
     Reopened,
     Replied,
     RunStatus,
+    Shared,
     StepStatus,
     Stored,
     Tried,
@@ -88,7 +90,9 @@ def test_how_a_run_was_opened_is_remembered() -> None:
         Tried(7.0, "a#1", 1, BROKEN),
         Replied(7.0, "a#1", "user", 0, "fine"),
         Doubt(7.0, "a#1", 1, "retry"),
-        Stored(7.0, "x", 1),
+        Shared(7.0, "x", 1),
+        Stored(7.0, "values", "x", 1),
+        Loaded(7.0, "/w/part.yaml", "documents/1-part.yaml"),
         Used(7.0, "a#1", {"tokens": 1}),
         Finished(7.0, "run", "completed"),
     ],
@@ -112,13 +116,31 @@ def test_a_cancel_leaves_nothing_but_its_time_until_visits_tell_how_they_ended()
     assert with_cancel == remembered(after(*before)) | {"updated": 2.0}
 
 
-def test_a_stored_value_is_the_last_that_was_put_there() -> None:
-    memory = after(Stored(0.0, "x", 1), Stored(0.0, "y", None), Stored(0.0, "x", [2]))
-    assert memory.stored == {"x": [2], "y": None}
+def test_a_shared_value_is_the_last_that_was_put_there() -> None:
+    memory = after(Shared(0.0, "x", 1), Shared(0.0, "y", None), Shared(0.0, "x", [2]))
+    assert memory.shared == {"x": [2], "y": None}
 
 
-def test_what_was_stored_outlives_the_failure_of_whoever_put_it_there() -> None:
-    assert after(Stored(0.0, "x", 1), ended("a#1", "failed"), reopened()).stored == {"x": 1}
+def test_a_store_has_a_place_for_each_kind_of_value_and_none_for_nothing() -> None:
+    memory = after(
+        Stored(0.0, "values", "x", 1),
+        Stored(0.0, "cache", "x", 2),
+        Stored(0.0, "values", "y", 3),
+        Stored(0.0, "values", "y", None),
+    )
+    assert memory.stored == {"values": {"x": 1}, "cache": {"x": 2}}
+    assert memory.shared == {}
+
+
+def test_what_was_shared_and_stored_outlives_the_failure_of_whoever_put_it_there() -> None:
+    memory = after(Shared(0.0, "x", 1), Stored(0.0, "values", "y", 2), ended("a#1", "failed"), reopened())
+    assert (memory.shared, memory.stored) == ({"x": 1}, {"values": {"y": 2}})
+
+
+def test_a_document_that_was_loaded_is_known_by_its_path() -> None:
+    assert after(Loaded(0.0, "/w/part.yaml", "documents/1-part.yaml")).loaded == {
+        "/w/part.yaml": "documents/1-part.yaml"
+    }
 
 
 # How visits ended.
