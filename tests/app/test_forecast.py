@@ -13,7 +13,7 @@ from tests.reuse.iterating import Iterating, act, pure
 def would(it: Iterating, **inputs: object) -> dict[str, tuple[str, str]]:
     options = app.Options(home=it.home, workspace=it.folder, types=it.types(), clock=it.clock)
     _, found = caching.prospects(app.load(it.path), inputs, options)
-    return {node: (one.would, one.reason) for node, one in found.items()}
+    return {node: (one.would, str(one)) for node, one in found.items()}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_status_and_why(abc: Iterating) -> None:
     options = app.Options(home=abc.home, workspace=abc.folder, types=abc.types(), clock=abc.clock)
     abc.write(act("a", "new"))
     why = caching.why(abc.path, "a", {}, options)
-    assert ("params.text", "", "new") in why.fields and why.prospect.reason == "config changed: params.text"
+    assert ("params.text", "", "new") in why.fields and str(why.prospect) == "config changed: params.text"
     with pytest.raises(UsageError, match="no node"):
         caching.why(abc.path, "zz", {}, options)
 

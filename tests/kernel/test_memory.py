@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pflow.kernel.memory import Memory, owner_of
+from pflow.kernel.memory import Memory
+from pflow.model.reason import Reason
 from pflow.model.run import (
     PULL,
     AnyRecord,
@@ -147,9 +148,9 @@ def test_a_document_that_was_loaded_is_known_by_its_path() -> None:
 
 
 def test_outcomes_are_kept_by_visit_in_the_order_in_which_they_ended() -> None:
-    memory = after(ended("b#1"), ended("a#1", "skipped", reason="why"), ended("s#1/i#1"))
+    memory = after(ended("b#1"), ended("a#1", "skipped", reason=Reason("end")), ended("s#1/i#1"))
     assert list(memory.ended) == ["b#1", "a#1", "s#1/i#1"]
-    assert memory.ended["a#1"] == Outcome("skipped", reason="why")
+    assert memory.ended["a#1"] == Outcome("skipped", reason=Reason("end"))
 
 
 def test_a_visit_that_ended_twice_ended_the_second_way_and_at_the_second_time() -> None:
@@ -388,11 +389,3 @@ def test_the_attempts_of_children_far_below_start_anew_too() -> None:
         ended("s#1/t#1", "failed", attempts=1),
     ]
     assert after(*deep, tried("s#1")).failed_before == {"s#1/t#1": 1, "s#1/t#1/i#1": 2}
-
-
-@pytest.mark.parametrize(
-    ("prefix", "owner"),
-    [("s#1/", "s#1"), ("s#1/~1/", "s#1"), ("f#1/0/", "f#1"), ("s#2/f#1/12/", "s#2/f#1"), ("f#1/0/s#1/", "f#1/0/s#1")],
-)
-def test_the_owner_of_a_scope_is_the_visit_around_it(prefix: str, owner: str) -> None:
-    assert owner_of(prefix) == owner

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pflow.lang.expression import compile_expr, parse
+from pflow.model.reason import Reason
 from pflow.model.run import Failure, Outcome
 from pflow.model.workflow import ANY, DEFAULT, ERROR, OPTIONAL, Edge, Node, Policy
 from pflow.planning.routes import Router
@@ -45,10 +46,12 @@ def test_a_mapping_goes_by_the_first_output(value: Any, target: str) -> None:
 
 def test_the_route_says_why() -> None:
     made = router({"yes": "y", "default": "d"}, ("ok",))
-    assert routed(made, {"ok": "YES"}).reason == "ok is 'YES'"
-    assert routed(made, {"ok": "?"}).reason == "default"
-    assert routed(router({"when score > 80": "a", "default": "b"}), {"score": "85"}).reason == "when score > 80"
-    assert routed(router({"*": "a"})).reason == "next" and routed(router({})).reason == "end"
+    assert routed(made, {"ok": "YES"}).reason == Reason("label", ("ok", "YES"))
+    assert routed(made, {"ok": "?"}).reason == Reason("default")
+    assert routed(router({"when score > 80": "a", "default": "b"}), {"score": "85"}).reason == Reason(
+        "when", ("score > 80",)
+    )
+    assert routed(router({"*": "a"})).reason == Reason("next") and routed(router({})).reason == Reason("end")
 
 
 def test_without_outputs_a_node_routes_on_success_and_failure() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pflow import StepContext, app, flow_safe, node
 from pflow.app import caching
+from pflow.app.wording import sentence
 from pflow.nodes.spec import describe_type
 from pflow.reuse.by_iteration import compare, differences, nearest
 from pflow.reuse.store import Store, folder_of, name_of
@@ -366,7 +367,8 @@ def parts(**changes: Any) -> dict[str, Any]:
 )
 def test_every_miss_names_what_changed(change: dict[str, Any], kind: str, text: str) -> None:
     miss = compare(parts(), parts(**change))
-    assert (miss.kind, miss.text) == (kind, text)
+    assert (miss.kind, sentence(miss)) == (kind, text)
+    assert miss.then == parts() and miss.now == parts(**change)
 
 
 WORDS = st.sampled_from(["1", "2"])

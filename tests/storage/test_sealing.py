@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.errors import UsageError
+from pflow.model.reason import Reason
 from pflow.model.redact import HIDDEN
 from pflow.model.run import AnyRecord, Ended, Failure, Opened, Outcome, Replied
 from pflow.storage.blobs import LIMIT
@@ -27,7 +28,9 @@ values = st.recursive(
 records: st.SearchStrategy[Any] = st.one_of(
     st.builds(Replied, st.just(2.0), st.just("a#1"), st.just("user"), st.just(1), values),
     st.builds(
-        lambda outputs, said: Ended(3.0, "b#1", Outcome("failed", outputs, None, Failure("node", said, said), said)),
+        lambda outputs, said: Ended(
+            3.0, "b#1", Outcome("failed", outputs, None, Failure("node", said, said), Reason("guard", (said,)))
+        ),
         st.dictionaries(texts, values, max_size=2),
         texts,
     ),

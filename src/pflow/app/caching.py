@@ -15,12 +15,12 @@ from pflow.app.forecast import Prospect, forecast
 from pflow.app.options import Options
 from pflow.app.reuse import reuse_for
 from pflow.app.running import opening, ready, registry_for
+from pflow.app.wording import ago
 from pflow.errors import UsageError, suggest
 from pflow.model.visit import visit_id
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.plan import Plan, Planned
-from pflow.reuse.by_iteration import ago
 from pflow.reuse.store import ROOT, Store, folder_of, name_of
 from pflow.storage.files import home as default_home
 
@@ -99,13 +99,13 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
     if node not in found:
         raise UsageError(f'there is no node "{node}"', suggest(node, made.nodes, "nodes"))
     prospect = found[node]
-    if prospect.then:
-        then, now = _named(prospect.then), _named(prospect.now)
+    if prospect.reason.then:
+        then, now = _named(prospect.reason.then), _named(prospect.reason.now)
     else:
         last = Store(folder_of(path, options.home)).newest(visit_id("", node))
         then, now = _flat(last.get("parts", {}).get("recipe", {}) if last else {}), _flat(_recipe(made.nodes[node]))
     fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
-    return Why(msgspec.structs.replace(prospect, then={}, now={}), tuple(fields))
+    return Why(prospect, tuple(fields))
 
 
 def _recipe(planned: Planned) -> dict[str, Any]:

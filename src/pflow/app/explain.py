@@ -45,15 +45,16 @@ def explain(plan: Plan, values: Values | None = None, prospects: Mapping[str, Pr
 
 def _foretold(row: Row, prospect: Prospect) -> Row:
     """A row with what the cache has to say."""
-    if prospect.kind == "route":
-        return msgspec.structs.replace(row, reason=f"would run {prospect.reason}")
-    if prospect.kind == "unreached":
-        return msgspec.structs.replace(row, reason=f"would not run: {prospect.reason}")
-    if prospect.would in ("skip", "look") or prospect.kind == "binding":
+    kind, why = prospect.reason.kind, str(prospect)
+    if kind == "route":
+        return msgspec.structs.replace(row, reason=f"would run {why}")
+    if kind in ("unreached", "portal"):
+        return msgspec.structs.replace(row, reason=f"would not run: {why}")
+    if prospect.would in ("skip", "look") or kind == "binding":
         return row
-    reused = prospect.would == "reuse"
-    words = "would be reused" if reused else row.reason.partition(":")[0]
-    return msgspec.structs.replace(row, cached=reused, reason=f"{words}: {prospect.reason}")
+    if prospect.would == "reuse":
+        return msgspec.structs.replace(row, cached=True, reason=f"would be reused: {why}")
+    return msgspec.structs.replace(row, reason=row.reason.replace(NO_CACHE, why))
 
 
 def _rows(plan: Plan, values: Values, within: str) -> list[Row]:

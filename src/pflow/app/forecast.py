@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from pflow.errors import BindingError, ExpressionError, UsageError
+from pflow.app.wording import sentence
+from pflow.kernel.look import look
 from pflow.kernel.scope import Scope, outputs_of
-from pflow.lang.expression import describe
+from pflow.model.reason import Reason
 from pflow.model.run import Ended, Outcome, Start, Visit
-from pflow.model.value import digest
 from pflow.model.visit import visit_id
 from pflow.nodes.flow import TOOLS
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.planning.wiring import PORTAL_IN, PORTAL_OUT
-from pflow.reuse.policy import Call, Miss, Recalled, Reuse
+from pflow.reuse.policy import Reuse
 
 
 class Prospect(msgspec.Struct, frozen=True):
@@ -23,10 +23,11 @@ class Prospect(msgspec.Struct, frozen=True):
 
     node: str
     would: Literal["run", "reuse", "skip", "look"]  # look: its own nodes are looked up when it runs
-    kind: str
-    reason: str
-    then: dict[str, Any] = {}  # what was compared, part by part, where something was
-    now: dict[str, Any] = {}
+    reason: Reason
+    n: int = 1  # of its visits, where it is visited several times
+
+    def __str__(self) -> str:
+        return f"visit {self.n}: " * (self.n > 1) + sentence(self.reason)
 
 
 def forecast(plan: Plan, values: Values, reuse: Reuse) -> dict[str, Prospect]:
@@ -41,7 +42,7 @@ def forecast(plan: Plan, values: Values, reuse: Reuse) -> dict[str, Prospect]:
         planned = plan.nodes[node]
         moving = [name for name in planned.upstream if name in made and made[name].would in ("run", "look")]
         if moving and (planned.effect != "pure" or _reads(planned, moving)):
-            made[node] = Prospect(node, "run", "upstream", f"upstream would run: {', '.join(moving)}")
+            made[node] = Prospect(node, "run", Reason("above", tuple(moving)))
             continue
         made[node], outcome = _prospect(scope, planned, Visit(visit_id("", node), node), reuse)
         if outcome is not None:
@@ -58,8 +59,7 @@ def _along(scope: Scope, reuse: Reuse) -> dict[str, Prospect]:
         visit = commands[0].visit
         scope.note(commands[0])
         found, outcome = _prospect(scope, scope.plan.nodes[visit.node], visit, reuse)
-        again = f"visit {visit.n}: " if visit.n > 1 else ""
-        made[visit.node] = msgspec.structs.replace(found, reason=again + found.reason)
+        made[visit.node] = msgspec.structs.replace(found, n=visit.n)
         if outcome is None:
             break
         outcome = scope.route(visit, outcome)
@@ -71,14 +71,12 @@ def _when(plan: Plan, node: str) -> Prospect:
     """When a node of a graph runs."""
     i = plan.graph.ids.index(node)
     if i == plan.graph.entry:
-        return Prospect(node, "run", "new", "first")
+        return Prospect(node, "run", Reason("first"))
     if any(wire.target == i and TOOLS not in (wire.out, wire.port) for wire in plan.graph.wires):
-        return Prospect(node, "run", "new", "when it is pushed to, or pulled")
+        return Prospect(node, "run", Reason("pushed"))
     if any(wire.source == i for wire in plan.graph.wires):
-        return Prospect(node, "run", "new", "when it is pulled")
-    return Prospect(
-        node, "skip", "unreached", "a portal is stepped through" if _portal(plan, node) else "no edge leads here"
-    )
+        return Prospect(node, "run", Reason("pulled"))
+    return Prospect(node, "skip", Reason("portal" if _portal(plan, node) else "unreached"))
 
 
 def _portal(plan: Plan, node: str) -> bool:
@@ -86,28 +84,20 @@ def _portal(plan: Plan, node: str) -> bool:
 
 
 def _unknown(node: str) -> Prospect:
-    return Prospect(node, "look", "route", "if the run comes to it")
+    return Prospect(node, "look", Reason("route"))
 
 
 def _prospect(scope: Scope, planned: Planned, visit: Visit, reuse: Reuse) -> tuple[Prospect, Outcome | None]:
     """What would happen to a visit, with its outcome where that is known."""
-    node = planned.id
-    try:
-        if planned.guard is not None and not planned.guard.test(scope.values):
-            lineage = digest(["skipped", scope.upstream(planned)])
-            reason = f"when: {describe(planned.node.guard or [])} does not hold"
-            return Prospect(node, "skip", "guard", reason), Outcome("skipped", lineage=lineage)
-        params: dict[str, Any] = planned.params.bind(scope.values)
-        params = planned.type.convert(params)
-    except (BindingError, ExpressionError, UsageError) as error:
-        return Prospect(node, "run", "binding", error.message), None
-    if planned.type.composite:
-        return Prospect(node, "look", "composite", "its own nodes are looked up when it runs"), None
-    call = Call("", visit, scope.plan, planned, params, scope.upstream(planned), scope.values, {})
-    found: Recalled | Miss = reuse.recall(call) if reuse.active else Miss("off", "no cache is used")
-    if isinstance(found, Miss):
-        return Prospect(node, "run", found.kind, found.text, found.then, found.now), None
-    return Prospect(node, "reuse", "hit", found.outcome.reason), found.outcome
+    node, seen = planned.id, look(scope, visit, "", reuse, {})
+    outcome = seen.outcome
+    if outcome is None:
+        composite = Reason("composite") if planned.type.composite else None
+        return Prospect(node, "look" if composite else "run", composite or seen.why or Reason("off")), None
+    if outcome.failure is not None:
+        return Prospect(node, "run", Reason("binding", (outcome.failure.message,))), None
+    assert outcome.reason is not None
+    return Prospect(node, "skip" if outcome.status == "skipped" else "reuse", outcome.reason), outcome
 
 
 def _reads(planned: Planned, nodes: list[str]) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from pflow.app.documents import kept_workflow
+from pflow.app.holding import Held
 from pflow.app.options import Options
 from pflow.app.running import Session, registry_for, replayed, started_where, taken
 from pflow.app.secrets import redactor
-from pflow.engines.local import Held
-from pflow.engines.views import Viewer, state
+from pflow.app.views import Viewer, state
 from pflow.errors import PflowError, RunError, UsageError
 from pflow.kernel.memory import Memory as Recollection
 from pflow.kernel.replay import replay

@@ -14,10 +14,11 @@ import msgspec
 from pflow.app import keeping, library
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import kept_workflow, load, parse
+from pflow.app.holding import Held
 from pflow.app.options import Options, Result
 from pflow.app.reuse import reuse_for
 from pflow.app.secrets import hidden, provided, redactor, revealed, seal
-from pflow.engines.local import Held
+from pflow.app.wording import told
 from pflow.errors import Place, Problem, UsageError, WorkflowError
 from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
@@ -166,7 +167,7 @@ class Session:
         hub = options.hub or Hub()
         inputs = revealed(plan.workflow, opened.inputs, options.secrets, options.home)
         self.redactor = redactor(plan.workflow, inputs, options.home)
-        hub.redact = self.redactor.value
+        hub.redact = lambda data: self.redactor.value(told(data))
         self._unsubscribe = hub.subscribe(options.on_event) if options.on_event else None
         self._options = options
         self._registry = registry

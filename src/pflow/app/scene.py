@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pflow.app.history import inspect, records
-from pflow.engines.views import node_folder
+from pflow.app.views import node_folder
 from pflow.errors import PflowError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import outputs_of

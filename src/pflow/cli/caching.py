@@ -9,6 +9,7 @@ import msgspec
 
 from pflow import app
 from pflow.app import caching
+from pflow.app.wording import told
 from pflow.cli.complaints import print_json
 from pflow.cli.inputs import gather
 from pflow.cli.screen import Screen, result
@@ -55,9 +56,10 @@ def why(line: Line) -> int:
     inputs: dict[str, Any] = gather(line, app.load(path), Screen())
     found = caching.why(path, node, inputs, app.Options())
     if line.json:
-        print_json(msgspec.to_builtins(found))
+        prospect = {"node": node, "would": found.prospect.would, **told({"reason": found.prospect.reason})}
+        print_json({"prospect": prospect, "fields": found.fields})
         return 0
-    rows = [f"{node} would {found.prospect.would}: {found.prospect.reason}", ""]
+    rows = [f"{node} would {found.prospect.would}: {found.prospect}", ""]
     for name, then, now in found.fields:
         same = then == now
         rows.append(f"  {'=' if same else '≠'} {name}: {then}" + ("" if same else f"  →  {now}"))

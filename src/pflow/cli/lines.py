@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from pflow.app.wording import ago
 from pflow.cli.screen import Screen, lasted, one_line
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
@@ -16,7 +17,8 @@ QUIET, NORMAL, VERBOSE = range(3)
 
 # Why a node is executed although an earlier run did it.
 _MISSES = {"config": "config changed, re-executing...", "upstream": "invalidated (upstream changed)"}
-_UNREMARKABLE = ("new", "off")
+_OLD = 60  # seconds
+_UNREMARKABLE = ("new", "failed", "dropped", "off")
 
 
 class Working:
@@ -88,17 +90,17 @@ class Lines:
         if self.run is not None:
             one.attempt = one.limit = self.run.memory.next_attempt(data["visit"])
         if why := data.get("why"):
-            level = VERBOSE if why in _UNREMARKABLE else NORMAL
-            detail = str(data.get("reason", "")).partition(": ")[2]
-            known = f"{_MISSES[why]} ({one_line(detail)})" if why in _MISSES else _again(data)
+            kind, names = why["kind"], ", ".join(why.get("names", ()))
+            level = VERBOSE if kind in _UNREMARKABLE else NORMAL
+            known = f"{_MISSES[kind]} ({one_line(names)})" if kind in _MISSES else _again(data)
             self.say(f"ℹ Node '{one.name}' {known}", level)
         self.say(f"ℹ Node '{one.name}' started ({data['nodeType']})", VERBOSE)
 
     def _completed(self, data: dict[str, Any]) -> None:
         self._end(data)
         took = lasted(data.get("durationMs", 0))
-        age = str(data.get("reason", "")).removeprefix("cached ") if data.get("cached") else ""
-        old = f" · from {age}" if age.endswith(("min ago", "h ago", "d ago")) else ""  # the world may have moved on
+        age = data.get("why", {}).get("age", 0.0)
+        old = f" · from {ago(age)}" if age >= _OLD else ""  # the world may have moved on
         self.say(f"✓ Node '{_name(data)}' completed ({'cached, ' if data.get('cached') else ''}{took}){old}")
 
     def _skipped(self, data: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.app.wording import ago
 from pflow.cli.complaints import error_view, print_json, problems_of, told
 from pflow.cli.screen import Screen, one_line, result
 from pflow.cli.words import Line
@@ -14,7 +15,6 @@ from pflow.errors import PflowError, UsageError
 from pflow.mcp import catalogue, config
 from pflow.mcp.config import Server
 from pflow.mcp.pool import needed
-from pflow.reuse.by_iteration import ago
 
 if TYPE_CHECKING:
     from pflow.mcp.sync import Synced

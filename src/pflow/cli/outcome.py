@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from pflow.app import Result
+from pflow.app.wording import sentence
 from pflow.cli.complaints import place_view
 from pflow.cli.lines import cost_of
 from pflow.errors import Place, UsageError, suggest
@@ -99,7 +100,7 @@ def _step(visit: str, outcome: Outcome, spent: float | None) -> dict[str, Any]:
         "visit": visit,
         "status": outcome.status,
         "cached": outcome.reused,
-        "reason": outcome.reason,
+        "reason": sentence(outcome.reason),
         "attempts": outcome.attempts,
         "duration_ms": outcome.ms,
         "cost_usd": spent,

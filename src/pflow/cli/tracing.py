@@ -9,6 +9,7 @@ from pflow.app.documents import kept_workflow
 from pflow.app.history import last, recall, records, status
 from pflow.app.scene import Scenes
 from pflow.app.secrets import redactor
+from pflow.app.wording import sentence
 from pflow.cli.complaints import print_json
 from pflow.cli.looking import clock
 from pflow.cli.screen import lasted, one_line, result, shortened
@@ -113,7 +114,7 @@ def _ended(record: Ended) -> dict[str, Any]:
     view = {"kind": "ended", "status": outcome.status, "attempts": outcome.attempts, "duration_ms": outcome.ms}
     extra = {
         "cached": outcome.reused,
-        "reason": outcome.reason,
+        "reason": sentence(outcome.reason),
         "route": outcome.route,
         "error": shown(outcome.failure),
     }

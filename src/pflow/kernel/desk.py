@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pflow.kernel import telling
 from pflow.kernel.memory import AskKey
 from pflow.kernel.scope import SPIN, Ready, Scope
+from pflow.model.reason import Reason
 from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
 from pflow.model.visit import node_of
@@ -190,7 +191,6 @@ def _settled(decision: Decision, ready: Ready, attempt: int) -> Outcome | None:
         ready.attempt = attempt + 1
         return None
     if decision == "skip":
-        reason = f"its attempt {attempt} was cut off and may have taken effect; it was decided not to repeat it"
-        return Outcome("skipped", reason=reason, attempts=attempt)
+        return Outcome("skipped", reason=Reason("settled", (str(attempt),)), attempts=attempt)
     message = f"attempt {attempt} was cut off and may have taken effect"
     return Outcome("failed", failure=Failure("doubt", message, "check what it did, then resume"), attempts=attempt)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel import reusing, trial
 from pflow.kernel.attempt import attempt, delay_before
+from pflow.kernel.look import look
 from pflow.kernel.scope import Ready, Scope
 from pflow.kernel.step import Step
-from pflow.lang.expression import describe
 from pflow.model.run import Failure, Outcome, Visit
-from pflow.model.value import digest
-from pflow.reuse.policy import Call, Recalled
+from pflow.reuse.policy import Recalled
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -23,30 +21,21 @@ if TYPE_CHECKING:
 
 def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
     """Guard, bind, recall: synchronous, and enough to end a visit that needs no execution."""
+    seen, memory = look(scope, visit, run.run_id, run.reuse, run.memory.shared), run.memory
+    if seen.outcome is not None:
+        return _at_once(run, visit, seen.outcome, seen.writes)
     planned = scope.plan.nodes[visit.node]
-    try:
-        if planned.guard is not None and not planned.guard.test(scope.values):
-            reason = f"when: {describe(planned.node.guard or [])} does not hold"
-            lineage = digest(["skipped", scope.upstream(planned)]) if run.reuse.active else ""
-            return Outcome("skipped", reason=reason, lineage=lineage, attempts=0)
-        params: dict[str, Any] = planned.params.bind(scope.values)
-        if planned.converts:
-            params = planned.type.convert(params)
-    except (BindingError, ExpressionError, UsageError) as error:
-        failure = Failure("binding", error.message, error.hint, type(error).__name__)
-        return Outcome("failed", failure=advised(failure, visit.node, None), attempts=0)
-    ready = Ready(visit, planned, params, run.memory.next_attempt(visit.id), run.memory.wait_until.get(visit.id, 0.0))
-    if run.memory.used:
-        ready.used.update(run.memory.used.get(visit.id, {}))
-    if run.reuse.active and scope.live is None:  # graphs are never cached
-        upstream = scope.upstream(planned)
-        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.shared)
-        if not planned.type.composite:
-            found = run.reuse.recall(ready.call)
-            if isinstance(found, Recalled):
-                return reusing.take(run, found)
-            ready.why = found
+    ready = Ready(visit, planned, seen.params, memory.next_attempt(visit.id), memory.wait_until.get(visit.id, 0.0))
+    ready.call, ready.why = seen.call, seen.why
+    if memory.used:
+        ready.used.update(memory.used.get(visit.id, {}))
     return ready
+
+
+def _at_once(run: Run, visit: Visit, outcome: Outcome, writes: dict[str, Any]) -> Outcome:
+    if outcome.failure is not None:
+        return msgspec.structs.replace(outcome, failure=advised(outcome.failure, visit.node, None))
+    return reusing.take(run, Recalled(outcome, writes))
 
 
 async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from pflow.errors import InternalError
+from pflow.model.reason import Reason
 from pflow.model.run import (
     Answer,
     Asked,
@@ -24,7 +25,7 @@ from pflow.model.run import (
     Visit,
 )
 from pflow.planning.plan import Plan, Planned, Values
-from pflow.reuse.policy import Call, Miss
+from pflow.reuse.policy import Call
 from pflow.schedulers.topological import Topological
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Ready:
         self.used: dict[str, Any] = {}
         self.writes: dict[str, Any] = {}  # what its attempts stored
         self.call: Call | None = None  # what a reuse policy was asked
-        self.why: Miss | None = None  # why nothing could be reused
+        self.why: Reason | None = None  # why nothing could be reused
 
 
 class Scope:

@@ -38,9 +38,9 @@ def started(run: Run, scope: Scope, ready: Ready) -> None:
     """A visit is about to be executed."""
     visit = ready.visit
     task = f"node:{scope.label}{visit.node}"
-    data = {"taskId": task, "visit": visit.id, "nodeType": ready.planned.type.name}
+    data: dict[str, Any] = {"taskId": task, "visit": visit.id, "nodeType": ready.planned.type.name}
     if ready.why is not None:
-        data |= {"why": ready.why.kind, "reason": ready.why.text}
+        data["reason"] = ready.why
     run.hub.emit(Context(run.run_id, PHASE, task), "task:start", data)
 
 
@@ -55,7 +55,7 @@ def ended(run: Run, scope: Scope, fact: Ended) -> None:
     elif outcome.status != "completed":
         kind = "task:failed"
         data |= {"status": outcome.status, "error": shown(outcome.failure)}
-    if outcome.reason:
+    if outcome.reason is not None:
         data["reason"] = outcome.reason
     if outcome.reused:
         data |= {"cached": True, "saved": outcome.saved}

@@ -14,11 +14,12 @@ from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
 from pflow.app.running import ready
 from pflow.app.secrets import provided, redactor
+from pflow.app.views import node_folder
+from pflow.app.wording import sentence
 from pflow.cli.complaints import problem_view, problems_of
 from pflow.cli.instructions import text as instructions_text
 from pflow.cli.registry import haystack, known, summary, type_effect, type_view
 from pflow.cli.tracing import trace_view
-from pflow.engines.views import node_folder
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
 from pflow.kernel.scope import declared_outputs
 from pflow.lang.path import MISSING, find, read_path
@@ -102,7 +103,12 @@ def why(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     path = bounds.path(given["workflow"])
     found = caching.why(path, given["node"], given.get("inputs") or {}, app.Options())
     changed = {name: {"then": then, "now": now} for name, then, now in found.fields if then != now}
-    return {"node": given["node"], "would": found.prospect.would, "reason": found.prospect.reason, "changed": changed}
+    return {
+        "node": given["node"],
+        "would": found.prospect.would,
+        "reason": sentence(found.prospect.reason),
+        "changed": changed,
+    }
 
 
 def runs(bounds: Bounds, given: Arguments) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from pflow.model.reason import Reason
+
 StepStatus = Literal["completed", "failed", "skipped", "cancelled"]
 RunStatus = Literal["running", "completed", "failed", "paused", "interrupted", "cancelled"]
 Decision = Literal["retry", "skip", "fail"]
@@ -39,7 +41,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     outputs: dict[str, Any] = {}
     route: str | None = None
     failure: Failure | None = None
-    reason: str = ""  # why skipped, reused, invalidated…: shown to the user
+    reason: Reason | None = None  # why it was skipped or reused, or why its route was chosen
     reused: bool = False
     lineage: str = ""
     attempts: int = 1
@@ -200,7 +202,8 @@ AnyRecord = Fact | Note
 # mappings of them or structs with fields of their own.
 VALUES: dict[type, tuple[str, ...]] = {
     Ended: ("outcome",),
-    Outcome: ("outputs", "failure", "usage", "saved"),
+    Outcome: ("outputs", "failure", "reason", "usage", "saved"),
+    Reason: ("then", "now"),
     Failure: ("context",),
     Opened: ("inputs", "options"),
     Tried: ("failure",),
@@ -212,7 +215,8 @@ VALUES: dict[type, tuple[str, ...]] = {
 }
 # Texts are written by nodes and people: they may quote a value.
 TEXTS: dict[type, tuple[str, ...]] = {
-    Outcome: ("reason", "route"),
+    Outcome: ("route",),
+    Reason: ("names",),
     Failure: ("message", "hint", "stack_trace", "suggestions"),
     Asked: ("question", "choices"),
     Cancelled: ("why",),

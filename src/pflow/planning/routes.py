@@ -10,6 +10,7 @@ import msgspec
 from pflow.errors import ExpressionError
 from pflow.lang.expression import Compiled, describe
 from pflow.lang.template import to_text
+from pflow.model.reason import Reason
 from pflow.model.run import Failure, Outcome
 from pflow.model.workflow import ANY, DEFAULT, ERROR, OPTIONAL, Edge, Node
 
@@ -43,21 +44,22 @@ class Router:
         target, reason = found
         return msgspec.structs.replace(outcome, route=target, reason=outcome.reason or reason)
 
-    def _after_success(self, outcome: Outcome, values: Mapping[str, Any]) -> tuple[str | None, str] | Failure:
+    def _after_success(self, outcome: Outcome, values: Mapping[str, Any]) -> tuple[str | None, Reason] | Failure:
         warnings: list[str] = []
         for edge, guard in self._conditions:
             if guard.test(values, warnings.append):
-                return edge.target, f"when {describe(edge.guard or [])}"
+                return edge.target, Reason("when", (describe(edge.guard or []),))
         value, shown = self._value(outcome)
         if self._labels:
             for word in _BOOLEANS[value] if isinstance(value, bool) else (to_text(value).strip().casefold(),):
                 if word in self._labels:
-                    return self._labels[word].target, f"{shown} is {to_text(value)!r}"
-        for kind, reason in ((DEFAULT, "default"), (ANY, "next")):
-            if kind in self._plain:
-                return self._plain[kind], reason
+                    return self._labels[word].target, Reason("label", (shown, to_text(value)))
+        if DEFAULT in self._plain:
+            return self._plain[DEFAULT], Reason("default")
+        if ANY in self._plain:
+            return self._plain[ANY], Reason("next")
         if not self._labels and not self._conditions:
-            return None, "end"
+            return None, Reason("end")
         ways = ", ".join([*self._labels, *(f"when {describe(edge.guard or [])}" for edge, _ in self._conditions)])
         text = f'node "{self._node.id}": no route for {shown} = {to_text(value)[:80]!r}'
         return Failure("routing", text, f"routes: {ways}; add a default", "RoutingError", context={"value": value})
@@ -81,11 +83,11 @@ class Router:
                 message=message,
                 error_type="WorkflowCriticalError",
             )
-            return msgspec.structs.replace(outcome, route=None, failure=made, reason="critical")
+            return msgspec.structs.replace(outcome, route=None, failure=made, reason=Reason("critical"))
         if policy.tolerate:
             ways = (self._failures.get(OPTIONAL), self._plain.get(DEFAULT), self._plain.get(ANY))
             target = next((way for way in ways if way is not None), None)
-            return msgspec.structs.replace(outcome, route=target, reason="optional: it may fail")
+            return msgspec.structs.replace(outcome, route=target, reason=Reason("optional"))
         labels = [self._labels[word].target for word in (ERROR, "failure") if word in self._labels]
         target = next(iter([*filter(None, [self._failures.get(ERROR)]), *labels]), None)
-        return msgspec.structs.replace(outcome, route=target, reason="on error" if target else "no way on")
+        return msgspec.structs.replace(outcome, route=target, reason=Reason("error" if target else "stuck"))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pflow.model.reason import Reason
 from pflow.model.run import Outcome
 from pflow.reuse.by_inputs import ByInputs
 from pflow.reuse.by_iteration import ByIteration
-from pflow.reuse.policy import Abandoned, Call, Miss, Recalled
+from pflow.reuse.policy import Abandoned, Call, Recalled
 
 
 class Both:
@@ -27,7 +28,7 @@ class Both:
         """The folder in which outcomes could not be kept."""
         return self._by_iteration.lost or self._by_inputs.lost
 
-    def recall(self, call: Call) -> Recalled | Miss:
+    def recall(self, call: Call) -> Recalled | Reason:
         """The first answer of the two; the reason is that of the second."""
         found = self._by_inputs.recall(call)
         return found if isinstance(found, Recalled) else self._by_iteration.recall(call)

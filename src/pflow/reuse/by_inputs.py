@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from pflow.model.reason import Reason
 from pflow.model.run import Outcome
 from pflow.reuse.key import key_of, read_files, type_parts
-from pflow.reuse.policy import Call, Miss, Never, Recalled
+from pflow.reuse.policy import Call, Never, Recalled
 from pflow.storage import entries
 
 
@@ -26,17 +27,17 @@ class ByInputs(Never):
         self._workspace = workspace
         self._asked: dict[str, Path] = {}  # visit → where its outcome would be; keyed before it runs
 
-    def recall(self, call: Call) -> Recalled | Miss:
+    def recall(self, call: Call) -> Recalled | Reason:
         """An earlier outcome for the same inputs."""
-        reason = self._unfit(call)
-        if reason:
-            return Miss("off", reason)
+        unfit = self._unfit(call)
+        if unfit is not None:
+            return unfit
         path = self._asked[call.visit.id] = self._path(call)
         entry = entries.read(path)
         if entry is None or not isinstance(entry.get("outputs"), dict) or not isinstance(entry.get("writes"), dict):
-            return Miss("new", "not in the cache")
+            return Reason("new")
         outcome = Outcome(
-            "completed", entry["outputs"], entry.get("route"), reason="same inputs", reused=True, attempts=0,
+            "completed", entry["outputs"], entry.get("route"), reason=Reason("same-inputs"), reused=True, attempts=0,
             lineage=entry.get("lineage", ""),
         )  # fmt: skip
         return Recalled(outcome, entry["writes"])
@@ -67,13 +68,13 @@ class ByInputs(Never):
         paths = [path for path in self._folder.glob("*.json") if (entries.read(path) or {}).get("flow") == self._flow]
         return sum(entries.remove(path) for path in paths)
 
-    def _unfit(self, call: Call) -> str:
+    def _unfit(self, call: Call) -> Reason | None:
         if call.planned.node.policy.cache is False:
-            return "its cache is off (exec.cache: false)"
+            return Reason("off", ("setting",))
         standing = call.planned.type.standing
         if call.planned.effect != "pure" and standing != "pure":
-            return "only nodes that are @flow_safe are cached by inputs"
-        return ""
+            return Reason("off", ("impure",))
+        return None
 
     def _path(self, call: Call) -> Path:
         kind = call.planned.type

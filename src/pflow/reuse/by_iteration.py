@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from pflow.model.reason import Reason, Why
 from pflow.model.run import Outcome
 from pflow.model.value import digest, plain
 from pflow.model.visit import is_within, node_of, top_of
@@ -22,11 +23,15 @@ from pflow.model.workflow import Batch
 from pflow.reuse.claims import Claims
 from pflow.reuse.key import type_parts
 from pflow.reuse.named_files import ABSENT, Files
-from pflow.reuse.policy import Abandoned, Call, Miss, Recalled
+from pflow.reuse.policy import Abandoned, Call, Recalled
 from pflow.reuse.store import Store, name_of, stamp
 
 WAIT = 0.05  # seconds between looks at a visit that another run is at
 MISSING = object()
+# The parts of what a visit depends on, in the order in which a difference is told, and what is told then.
+_KINDS: dict[str, Why] = {
+    "recipe": "config", "inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream",
+}  # fmt: skip
 Parts = dict[str, Any]
 
 
@@ -61,6 +66,7 @@ class ByIteration:
         self._changed = store.changed()
         self._before: dict[str, dict[str, str]] = {}  # visit → the files it names, as they were before it
         self._parts: dict[str, Parts] = {}  # visit → what it depends on, as it was before it
+        self._seen: dict[str, tuple[str, Any]] = {}  # visit → the key of the entry that was looked for, and its version
         self._nodes: dict[str, Any] = {}  # how each visit fared
         self._wrote = False
 
@@ -71,14 +77,16 @@ class ByIteration:
 
     # ── recall ──
 
-    def recall(self, call: Call) -> Recalled | Miss:
+    def recall(self, call: Call) -> Recalled | Reason:
         """An earlier outcome of this visit, if nothing that it depends on has changed."""
         began = time.perf_counter()
         off = self._off(call)
         if off is not None:
             return off
         parts = self.parts(call)
-        entry = self.store.read(call.visit.id, _key(call, parts))
+        key = _key(call, parts)
+        self._seen[call.visit.id] = key, self.store.version(call.visit.id, key)
+        entry = self.store.read(call.visit.id, key)
         if entry is None:
             return self._why(call, parts)
         stale = self._stale(call, entry)
@@ -89,7 +97,7 @@ class ByIteration:
             "completed",
             entry["outputs"],
             entry.get("route"),
-            reason=f"cached {ago(age)}",
+            reason=Reason("cached", age=age),
             reused=True,
             lineage=self._lineage(call, parts, entry),
             attempts=0,
@@ -101,37 +109,37 @@ class ByIteration:
         del self._parts[call.visit.id]
         return Recalled(outcome, entry.get("writes", {}))
 
-    def _off(self, call: Call) -> Miss | None:
+    def _off(self, call: Call) -> Reason | None:
         if call.planned.node.policy.cache is False:
-            return Miss("off", "its cache is off (exec.cache: false)")
+            return Reason("off", ("setting",))
         if call.visit.node in self._rerun or node_of(top_of(call.visit.id)) in self._rerun:
-            return Miss("rerun", "--rerun")
+            return Reason("rerun", ("--rerun",))
         if self._again and is_within(call.visit.id, self._again):
-            return Miss("rerun", "--at")
+            return Reason("rerun", ("--at",))
         return None
 
-    def _stale(self, call: Call, entry: dict[str, Any]) -> Miss | None:
+    def _stale(self, call: Call, entry: dict[str, Any]) -> Reason | None:
         at = entry.get("at", 0.0)
         if self._now() - at > self._ttl:
-            return Miss("expired", f"the cached result is {ago(self._now() - at)[:-4]} old, older than the cache's ttl")
+            return Reason("expired", age=self._now() - at)
         kind = call.planned.type
         fleeting = kind.declared.volatile and call.planned.node.policy.cache is not True
         if fleeting and at <= self.store.metadata.get("completed", 0.0):
-            return Miss("fresh", "the workflow has completed since; it judges a world that no param names")
+            return Reason("fresh")
         for name in kind.declared.writes:
             for path in self._files.named(kind, {name: call.params.get(name)}):
                 if self._files.digest(path) == ABSENT:
-                    return Miss("gone", f"its file {call.params[name]} is gone")
+                    return Reason("gone", (str(call.params[name]),))
         return None
 
-    def _why(self, call: Call, parts: Parts) -> Miss:
+    def _why(self, call: Call, parts: Parts) -> Reason:
         """Name what is different from the earlier time that was most like this one."""
         last = nearest(self.store.all(call.visit.id), parts)
         if last is None:
             known = self.store.metadata.get("nodes", {}).get(name_of(call.visit.id), {})
             failed = isinstance(known, dict) and known.get("status") == "failed"
-            return Miss("new", "it failed last time" if failed else "no earlier result")
-        return msgspec.structs.replace(compare(last, parts), then=last, now=parts)
+            return Reason("failed" if failed else "new")
+        return compare(last, parts)
 
     def _lineage(self, call: Call, parts: Parts, entry: dict[str, Any]) -> str:
         if call.planned.effect == "pure":
@@ -143,21 +151,27 @@ class ByIteration:
     async def claim(self, call: Call) -> Recalled | Abandoned | None:
         """Have a visit to ourselves; what another run is at is waited for, and reused."""
         name = _claim(call, self.parts(call))
-        taken = self._claims.take(name)
-        while taken is False:
+        waited = False
+        while (taken := self._claims.take(name)) is False:
             await asyncio.sleep(WAIT)
-            taken = self._claims.take(name)
             self._look_again(call)
-        found = self.recall(call)  # somebody may have done it since we looked
-        if isinstance(found, Recalled):
-            self._claims.release(name, settled=True)
-            return found
+            waited = True
+        if waited or self._is_news(call.visit.id):
+            found = self.recall(call)  # somebody may have done it since we looked
+            if isinstance(found, Recalled):
+                self._claims.release(name, settled=True)
+                return found
         if not call.planned.intent:
             return None
         if isinstance(taken, Abandoned):
             return taken
         edited = self._claims.others(name_of(call.visit.id), name)
         return msgspec.structs.replace(edited[-1], edited=True) if edited else None
+
+    def _is_news(self, visit: str) -> bool:
+        """Whether an entry is another one than when this visit was looked up."""
+        key, version = self._seen.get(visit, ("", None))
+        return bool(key) and self.store.version(visit, key) != version
 
     def _look_again(self, call: Call) -> None:
         """Another run has been at work: files may have changed, and its entries count."""
@@ -297,21 +311,13 @@ def nearest(found: list[dict[str, Any]], new: Parts) -> Parts | None:
     return min(known, key=lambda old: len(differences(old, new)), default=None)
 
 
-def compare(old: Parts, new: Parts) -> Miss:
+def compare(old: Parts, new: Parts) -> Reason:
     """The first kind of difference between two visits, with names."""
-    config = differences(old.get("recipe", {}), new["recipe"])
-    if config:
-        return Miss("config", f"config changed: {', '.join(config)}")
-    for part, word in (("inputs", "input"), ("files", "file"), ("shared", "shared key")):
+    for part, kind in _KINDS.items():
         changed = differences(old.get(part, {}), new[part])
         if changed:
-            return Miss("file" if part == "files" else "input", f"{word} changed: {', '.join(changed)}")
-    upstream = differences(old.get("upstream", {}), new["upstream"])
-    if upstream:
-        return Miss("upstream", f"upstream changed: {', '.join(upstream)}")
-    return (
-        Miss("input", "resolved params changed") if old.get("resolved") != new["resolved"] else Miss("new", "dropped")
-    )
+            return Reason(kind, tuple(changed), old, new)
+    return Reason("resolved" if old.get("resolved") != new["resolved"] else "dropped", (), old, new)
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
@@ -326,11 +332,3 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
                 found += differences(old[key], new[key], here)
         return found
     return [] if digest(old) == digest(new) else [path]
-
-
-def ago(seconds: float) -> str:
-    """A time that has passed, in words."""
-    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {word} ago"
-    return f"{max(0, int(seconds))} s ago"

@@ -1,6 +1,6 @@
 """What a reuse policy is, and the one that never reuses.
 
-A policy answers with an earlier outcome, or with the reason in words why there is none. *Lineage* names where an
+A policy answers with an earlier outcome, or with the reason why there is none. *Lineage* names where an
 outcome came from: that of an executed impure or quiet visit is unique, a pure one's is a digest of its key and of its
 upstreams'.
 """
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from pflow.model.reason import Reason
 from pflow.model.run import Outcome, Visit
 from pflow.planning.plan import Plan, Planned
 
@@ -37,15 +38,6 @@ class Recalled(msgspec.Struct, frozen=True):
     writes: dict[str, Any] = {}
 
 
-class Miss(msgspec.Struct, frozen=True):
-    """Why nothing stands in for a visit; ``kind`` is for programs, ``text`` for people."""
-
-    kind: str  # off, new, config, input, file, upstream, expired, gone, rerun, damaged
-    text: str
-    then: dict[str, Any] = {}  # what an earlier outcome depended on, part by part, where there is one to compare with
-    now: dict[str, Any] = {}
-
-
 class Abandoned(msgspec.Struct, frozen=True):
     """Somebody began this very visit in another run and never told how it went: a doubt."""
 
@@ -64,7 +56,7 @@ class Reuse(Protocol):
     def lost(self) -> Path | None:
         """The folder in which outcomes could not be kept."""
 
-    def recall(self, call: Call) -> Recalled | Miss:
+    def recall(self, call: Call) -> Recalled | Reason:
         """What to use instead of executing, or the reason why there is nothing."""
 
     async def claim(self, call: Call) -> Recalled | Abandoned | None:
@@ -87,9 +79,9 @@ class Never:
     claims = False
     lost: Path | None = None
 
-    def recall(self, call: Call) -> Recalled | Miss:
+    def recall(self, call: Call) -> Recalled | Reason:
         """Nothing is ever recalled."""
-        return Miss("off", "reuse is off")
+        return Reason("off")
 
     async def claim(self, call: Call) -> Recalled | Abandoned | None:
         """Nobody else is asked."""

@@ -54,6 +54,14 @@ class Store:
         """The entry of a visit for a key."""
         return entries.read_with_blobs(self._path(visit, key), self._blobs)
 
+    def version(self, visit: str, key: str) -> tuple[int, int] | None:
+        """What tells an entry from a later one in its place; None where there is none."""
+        try:
+            status = os.stat(self._path(visit, key))
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_ino
+
     def newest(self, visit: str) -> dict[str, Any] | None:
         """The last entry that a visit got, whatever its key."""
         return entries.read(self.folder / f"{name_of(visit)}.json")

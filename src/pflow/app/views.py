@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pflow.engines.inputs import rebuilt
+from pflow.app.rebuilding import rebuilt
+from pflow.app.wording import sentence
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
@@ -123,7 +124,12 @@ def state(run: Run) -> dict[str, Any]:
 def step_view(outcome: Outcome) -> dict[str, Any]:
     """One step's entry."""
     view: dict[str, Any] = {"status": outcome.status, "attempts": outcome.attempts, "duration_ms": outcome.ms}
-    extra = {"cached": outcome.reused, "reason": outcome.reason, "route": outcome.route, "usage": outcome.usage}
+    extra = {
+        "cached": outcome.reused,
+        "reason": sentence(outcome.reason),
+        "route": outcome.route,
+        "usage": outcome.usage,
+    }
     view |= {key: value for key, value in extra.items() if value}
     if outcome.failure is not None:
         view["error"] = shown(outcome.failure)

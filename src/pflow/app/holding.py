@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pflow.engines.views import Viewer
+from pflow.app.views import Viewer
 from pflow.errors import JournalError, PflowError
 from pflow.kernel.run import Run
 from pflow.model.redact import Redactor
