@@ -16,6 +16,7 @@ from pflow.model.workflow import Policy, Retry
 from pflow.storage import settings
 from tests.agents.world import NODE, VISIT, World, asking, failure, outputs, runs
 from tests.kernel.driving import RUN
+from tests.limits import LIMIT, run_out
 
 
 def test_it_is_asked_in_json_and_answers_in_json(world: World) -> None:
@@ -163,18 +164,21 @@ HANGS = """\
 
 @pytest.mark.parametrize("how", ["param", "definition", "policy", "cancel"])
 def test_an_agent_that_forks_and_hangs_is_ended_as_a_whole(world: World, how: str) -> None:
-    world.sh("hangs", HANGS, "timeout: 0.5" if how == "definition" else "")
-    policy = Policy(timeout=0.5) if how == "policy" else Policy()
-    params: dict[str, Any] = {"timeout": 0.5} if how == "param" else {}
+    world.sh("hangs", HANGS, f"timeout: {LIMIT}" if how == "definition" else "")
+    policy = Policy(timeout=LIMIT) if how == "policy" else Policy()
+    params: dict[str, Any] = {"timeout": LIMIT} if how == "param" else {}
     run = asking("agent", policy, agent="hangs", prompt="?", **params)
-    run.until(
-        lambda _: how == "cancel" and len(run.said("agent:text")) == 3 and not run.run.memory.finished,
-        lambda: run.run.cancel("enough"),
-    )
+    if how == "cancel":
+        run.until(
+            lambda _: len(run.said("agent:text")) == 3 and not run.run.memory.finished,
+            lambda: run.run.cancel("enough"),
+        )
+    else:
+        run_out(run.run.drive(), lambda: len(run.said("agent:text")) == 3)
     failed = run.outcome.failure
     assert failed is not None and failed.kind == ("cancelled" if how == "cancel" else "timeout")
     if how in ("param", "definition"):
-        assert failed.message.startswith('agent "hangs" timed out after 0.5 s')
+        assert failed.message.startswith('agent "hangs" timed out after 60 s')
     for data in run.said("agent:text"):
         assert not runs(data["text"].strip())
 

@@ -9,6 +9,7 @@ import pytest
 from pflow.model.run import Ended, Outcome
 from pflow.model.workflow import Node, Output, Policy, Retry
 from tests.agents.world import NODE, VISIT, Asking, World, asking, failure, flow, outputs, runs
+from tests.limits import LIMIT, run_out
 
 TASKS = ["lint_check", "type_check", "security_scan"]
 ABOUT_ALL = ["all_passed", "failed_checks", "validation_report"]
@@ -231,8 +232,8 @@ def test_a_cancel_ends_all_tasks(world: World) -> None:
 
 def test_a_timeout_of_the_node_ends_all_tasks(world: World) -> None:
     world.sh("hangs", "echo $$ >&2; exec sleep 1000")
-    run = asking("agent.tasks", Policy(timeout=0.5), agent="hangs", tasks=list("abc"))
-    run.drive()
+    run = asking("agent.tasks", Policy(timeout=LIMIT), agent="hangs", tasks=list("abc"))
+    run_out(run.run.drive(), lambda: len(run.said("agent:text")) == 3)
     assert run.outcome.failure is not None and run.outcome.failure.kind == "timeout"
     assert not any(runs(data["text"].strip()) for data in run.said("agent:text"))
 

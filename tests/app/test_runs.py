@@ -12,6 +12,7 @@ import pytest
 
 import pflow
 from pflow import NodeError, StepContext, app, node
+from pflow.app.drift import drift
 from pflow.errors import RunBusy, UsageError
 from pflow.model.run import Opened
 from pflow.model.workflow import Edge, Input, Node, Policy, Retry, Workflow
@@ -249,7 +250,7 @@ def test_local_node_types_are_found_beside_the_workflow(tmp_path: Path) -> None:
         "from pflow import node\n@node('mine/double')\ndef double(n: int) -> dict:\n    return {'n': n * 2}\n"
     )
     flow = Workflow(
-        "w", "test", (Node("a", "Mine/Double", {"n": "21"}, policy=Policy(timeout=20.0)),), file=str(tmp_path / "w.x")
+        "w", "test", (Node("a", "Mine/Double", {"n": "21"}, policy=Policy(timeout=600.0)),), file=str(tmp_path / "w.x")
     )
     assert pflow.run_sync(flow).outputs["a"] == {"n": 42}
     (folder / "bad.py").write_text("import nowhere_at_all\n")
@@ -268,3 +269,20 @@ def test_public_names_exist_and_importing_pflow_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert done.stdout.strip() == "[]"
+
+
+@node("t/label")
+async def label(step: StepContext) -> dict[str, Any]:
+    step.shared["document:notes.txt"] = "mine"
+    step.shared["store:x"] = "mine too"
+    return {}
+
+
+def test_no_key_that_a_node_shares_means_anything_to_the_engine() -> None:
+    """Whatever a user calls a value, resuming and forking go on as if it were called anything else."""
+    flow = Workflow("keys", "test", (Node("a", "t/label"), Node("b", "t/act")), (Edge("a", "b"),))
+    done = asyncio.run(pflow.run(flow, types=(label, act)))
+    assert drift(done.run_id) == []
+    forked = app.fork(done.run_id, "b")
+    again = asyncio.run(pflow.resume(forked, types=(label, act)))
+    assert again.status == "completed"

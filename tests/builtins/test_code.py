@@ -13,6 +13,7 @@ from pflow.builtins.code_child import pack, unpack
 from pflow.model.workflow import Node, Policy
 from tests.builtins.running import NODE, VISIT, driven, failure, outputs
 from tests.kernel.driving import RUN, Driven, workflow
+from tests.limits import LIMIT, run_out
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -184,23 +185,24 @@ def test_code_is_ended_with_everything_it_started(how: str) -> None:
         "os.rename('pids.part', 'pids')\n"
         "time.sleep(1000)"
     )
-    params: dict[str, Any] = {"code": code, "timeout": 3 if how == "param" else 600}
-    policy = Policy(timeout=3) if how == "policy" else Policy()
+    params: dict[str, Any] = {"code": code, "timeout": LIMIT if how == "param" else 10 * LIMIT}
+    policy = Policy(timeout=LIMIT) if how == "policy" else Policy()
     run = Driven(workflow(Node(NODE, "code", params, policy=policy)))
 
     async def main() -> None:
         driving = asyncio.ensure_future(run.run.drive())
-        if how == "cancel":
-            while not Path("pids").exists():
-                await asyncio.sleep(0.01)
-            run.run.cancel("enough")
+        while not Path("pids").exists():
+            await asyncio.sleep(0.01)
+        run.run.cancel("enough")
         await driving
 
-    asyncio.run(main())
+    if how == "cancel":
+        asyncio.run(main())
+    else:
+        run_out(run.run.drive(), Path("pids").exists)
     failed = run.ended[VISIT].failure
     assert failed is not None and failed.kind == ("cancelled" if how == "cancel" else "timeout")
-    assert how != "cancel" or Path("pids").exists()
-    for pid in Path("pids").read_text().split() if Path("pids").exists() else []:
+    for pid in Path("pids").read_text().split():
         assert not _runs(pid)
 
 

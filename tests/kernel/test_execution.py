@@ -17,6 +17,7 @@ from pflow.model.workflow import Node, Policy, Retry
 from pflow.nodes import Routed, StepContext, node
 from pflow.testing import ListLog
 from tests.kernel.driving import RUN, Driven, workflow
+from tests.limits import LIMIT, run_out
 
 CALLS: list[str] = []
 
@@ -92,6 +93,13 @@ def test_retries_count_in_total_wait_in_between_and_tell() -> None:
     assert driven.clock.slept == [0.5, 0.5]
     assert driven.kinds == ["phase:start", "task:start", "task:retry", "task:retry", "task:complete", "phase:complete"]
     assert [record.attempt for record in driven.log.records if isinstance(record, Tried)] == [1, 2]
+
+
+def test_a_run_that_failed_has_all_of_its_attempts_again_when_it_is_resumed() -> None:
+    first = Driven(workflow(Node("a", "t/flaky", {"fail": 5}, policy=Policy(Retry(3)))), TYPES).drive()
+    assert first.status == "failed" and first.ended["a#1"].attempts == 3
+    second = first.again().drive()
+    assert second.status == "completed" and second.outputs["a"] == {"attempt": 6}
 
 
 def test_exponential_delays_stop_growing_at_the_cap() -> None:
@@ -257,6 +265,35 @@ def test_an_interrupt_writes_nothing_and_can_be_resumed() -> None:
     assert driven.status == "interrupted"
 
 
+def test_an_interrupt_while_a_visit_is_being_stopped_writes_nothing_either() -> None:
+    stopped, never = asyncio.Event(), asyncio.Event()
+
+    @node("t/tidy", effect="quiet")
+    async def tidy() -> None:
+        try:
+            await never.wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            await never.wait()  # it tidies up, and is not done when the interrupt comes
+
+    driven = Driven(workflow(Node("a", "t/tidy")), [tidy])
+
+    async def main() -> None:
+        driving = asyncio.ensure_future(driven.run.drive())
+        while "a#1" not in driven.run.root.tasks:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it waits now
+        driven.run.cancel("enough")
+        await stopped.wait()
+        count = len(driven.log.records)
+        driven.run.interrupt()
+        await driving
+        assert len(driven.log.records) == count
+
+    asyncio.run(main())
+    assert driven.status == "interrupted" and "a#1" not in driven.ended
+
+
 def test_a_record_that_cannot_be_written_ends_the_run() -> None:
     def full(record: AnyRecord) -> None:
         if isinstance(record, Ended):
@@ -318,21 +355,21 @@ def test_a_command_is_ended_with_its_grandchildren(how: str, tmp_path: Path) -> 
     # A grandchild in a session of its own, deaf to SIGTERM, and one in the background.
     deaf = f"setsid sh -c 'trap \"\" TERM; sleep {marker}; sleep {marker}'"
     command = f"{deaf} & sleep {marker} & touch {started}; sleep {marker}"
-    params: dict[str, Any] = {"command": command, "timeout": 0.3 if how == "param" else 60}
-    policy = Policy(timeout=0.3) if how == "policy" else Policy()
+    params: dict[str, Any] = {"command": command, "timeout": LIMIT if how == "param" else 10 * LIMIT}
+    policy = Policy(timeout=LIMIT) if how == "policy" else Policy()
     driven = Driven(workflow(Node("a", "shell", params, policy=policy)))
 
     async def main() -> None:
         driving = asyncio.ensure_future(driven.run.drive())
-        if how == "cancel":
-            while not started.exists():
-                await asyncio.sleep(0.01)
-            driven.run.cancel("enough")
+        while not started.exists():
+            await asyncio.sleep(0.01)
+        driven.run.cancel("enough")
         await driving
 
-    began = time.monotonic()
-    asyncio.run(main())
-    assert time.monotonic() - began < 30  # not the 60 s that the command asks for
+    if how == "cancel":
+        asyncio.run(main())
+    else:
+        run_out(driven.run.drive(), started.exists)
     outcome = driven.ended["a#1"]
     assert outcome.failure is not None
     assert outcome.failure.kind == ("cancelled" if how == "cancel" else "timeout")
@@ -348,7 +385,7 @@ def spin(path: str) -> None:
 
 def test_a_sync_function_under_a_timeout_runs_in_a_process_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "pid"
-    driven = Driven(workflow(Node("a", "t/spin", {"path": str(path)}, policy=Policy(timeout=5.0))), [spin])
+    driven = Driven(workflow(Node("a", "t/spin", {"path": str(path)}, policy=Policy(timeout=600))), [spin])
 
     async def main() -> None:
         driving = asyncio.ensure_future(driven.run.drive())

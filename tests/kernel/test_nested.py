@@ -11,6 +11,7 @@ from pflow.model.run import Began, Ended, Tried
 from pflow.model.workflow import Node, Output, Policy, Retry, Workflow
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow
+from tests.limits import LIMIT, run_out
 
 CALLS: list[tuple[str, int]] = []
 
@@ -150,10 +151,42 @@ def test_a_stopped_composite_stops_and_drains_what_is_below() -> None:
 
 def test_a_timeout_of_a_composite_ends_its_children_and_a_retry_takes_them_up() -> None:
     inner = workflow(Node("i", "t/work"), Node("j", "t/forever"), edges="i>j")
-    driven = Driven(workflow(calling(inner, Policy(Retry(2), timeout=0.02))), [work, forever], on_doubt="retry").drive()
+    flow = workflow(calling(inner, Policy(Retry(2), timeout=LIMIT)))
+    driven = Driven(flow, [work, forever], on_doubt="retry")
+    run_out(driven.run.drive(), lambda: ("s#1/j#1", 1) in CALLS, lambda: ("s#1/j#1", 2) in CALLS)
     assert driven.status == "failed"
     assert CALLS == [("s#1/i#1", 1), ("s#1/j#1", 1), ("s#1/j#1", 2)]
     assert driven.ended["s#1"].failure is not None and driven.ended["s#1"].failure.kind == "timeout"
+
+
+def test_a_child_that_was_stopped_has_all_of_its_attempts_again_when_its_composite_is_retried() -> None:
+    waits = asyncio.Event()
+    stopped: list[str] = []
+
+    @node("t/moody", effect="quiet")
+    async def moody(step: StepContext) -> dict[str, int]:
+        CALLS.append((step.visit, step.attempt))
+        if step.attempt == 2 and not stopped:
+            waits.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.append(step.visit)
+        if step.attempt < 3:
+            raise NodeError(f"attempt {step.attempt}")
+        return {"attempt": step.attempt}
+
+    @node("t/spoils", effect="quiet")
+    async def spoils(step: StepContext) -> None:
+        await waits.wait()
+        if step.attempt == 1:
+            raise NodeError("once")
+
+    inner = workflow(Node("i", "t/moody", policy=Policy(Retry(2))), Node("j", "t/spoils"), width=2)
+    driven = Driven(workflow(calling(inner, Policy(Retry(2)))), [moody, spoils]).drive()
+    assert stopped == ["s#1/i#1"]
+    assert driven.status == "completed" and driven.outputs["s"]["i"] == {"attempt": 3}
+    assert [attempt for _, attempt in CALLS] == [1, 2, 2, 3]
 
 
 def test_workflows_that_call_themselves_end_at_a_limit() -> None:

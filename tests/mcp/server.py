@@ -153,6 +153,7 @@ def main() -> None:
         sys.stderr.write("first\nno licence found\n")
         sys.exit(1)
     if "--hang" in sys.argv:
+        Path(os.environ["MARK"]).touch()
         sys.stdin.buffer.read()
     if "--garbage" in sys.argv:
         sys.stdout.write("Welcome to my server!\n{not json\n")
@@ -161,6 +162,7 @@ def main() -> None:
     if "--only-garbage" in sys.argv:
         sys.stdout.write("Listening…\n")
         sys.stdout.flush()
+        Path(os.environ["MARK"]).touch()
         sys.stdin.buffer.read()
     if "--http" in sys.argv:
         import uvicorn

@@ -14,9 +14,8 @@ from pflow.mcp import config
 from pflow.mcp.config import Server
 from pflow.mcp.sync import sync
 from pflow.model.workflow import Node, Policy
+from tests.limits import LIMIT, run_out
 from tests.mcp.conftest import flow, known, one, synced
-
-UP = Node("up", "mcp-small-pid")  # has the server started, so that a limit is for the call alone
 
 
 def test_structured_content_becomes_outputs_and_text_the_result() -> None:
@@ -80,9 +79,10 @@ def test_a_server_that_died_is_started_again_for_the_next_visit(here: Path) -> N
 def test_a_timeout_of_the_node_cancels_the_call_at_the_server(here: Path) -> None:
     synced()
     params = {"begun": str(here / "begun"), "cancelled": str(here / "cancelled")}
-    node = Node("n", "mcp-small-wait", params, policy=Policy(timeout=3.0, tolerate=True))
-    result = pflow.run_sync(flow(UP, node, Node("then", "mcp-small-shout", {"text": "still here"})))
-    assert (here / "begun").exists() and (here / "cancelled").read_text() == "cancelled"
+    node = Node("n", "mcp-small-wait", params, policy=Policy(timeout=LIMIT, tolerate=True))
+    both = flow(node, Node("then", "mcp-small-shout", {"text": "still here"}))
+    result = run_out(pflow.run(both), (here / "begun").exists)
+    assert (here / "cancelled").read_text() == "cancelled"
     failure = result.visits["n#1"].failure
     assert failure is not None and failure.kind == "timeout"
     assert result.outputs["then"] == {"result": "STILL HERE"}
@@ -98,8 +98,8 @@ def test_the_timeout_of_a_server_bounds_each_call(here: Path) -> None:
 def test_a_server_that_hangs_is_ended_and_started_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pflow.mcp.connection.PROBE", 0.2)
     synced()
-    hung = Node("n", "mcp-small-hang", {"pid": str(here / "pid")}, policy=Policy(timeout=3.0, tolerate=True))
-    result = pflow.run_sync(flow(UP, hung, Node("then", "mcp-small-pid")))
+    hung = Node("n", "mcp-small-hang", {"pid": str(here / "pid")}, policy=Policy(timeout=LIMIT, tolerate=True))
+    result = run_out(pflow.run(flow(hung, Node("then", "mcp-small-pid"))), (here / "pid").exists)
     assert result.success
     assert result.outputs["then"]["result"] != (here / "pid").read_text()
     with pytest.raises(ProcessLookupError):
@@ -158,11 +158,12 @@ def test_a_server_that_cannot_be_started_is_named() -> None:
 
 
 @pytest.mark.parametrize(("how", "says"), [("--hang", ""), ("--only-garbage", "Listening…")])
-def test_a_server_that_is_never_ready_is_given_up(how: str, says: str) -> None:
+def test_a_server_that_is_never_ready_is_given_up(how: str, says: str, here: Path) -> None:
     synced()
-    known(how, start_timeout=1.0)
-    made = failure("pid")
-    assert "was not ready after 1 s" in made.message and says in made.message
+    known(how, start_timeout=45.0, env={"MARK": str(here / "up")})
+    result = run_out(pflow.run(flow(Node("n", "mcp-small-pid"))), (here / "up").exists, limit=45.0)
+    assert result.error is not None
+    assert "was not ready after 45 s" in result.error.message and says in result.error.message
 
 
 def test_a_tool_that_is_gone_since_the_sync_is_missed_by_name() -> None:

@@ -129,7 +129,7 @@ def test_a_broken_promise_is_refused_with_the_reason(function: Any, reason: str)
 
 
 @pytest.mark.parametrize("function", [writes_a_file, writes_async, opens_a_socket, starts_a_process, hides_it])
-@pytest.mark.parametrize("timeout", [None, 30.0])
+@pytest.mark.parametrize("timeout", [None, 600.0])
 def test_at_run_time_a_safe_node_is_stopped(function: Any, timeout: float | None) -> None:
     flow = workflow(Node("a", "t/it", {"text": "x"}, policy=Policy(timeout=timeout)))
     driven = Driven(flow, [describe_type(flow_safe(node("t/it")(function)))]).drive()

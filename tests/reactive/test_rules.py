@@ -285,6 +285,30 @@ def test_a_reopened_run_tries_again_what_failed_with_what_it_had_seen() -> None:
     assert play.running == ["c#1"]
 
 
+def test_a_reopened_visit_is_not_handed_what_it_had_not_seen_for_the_next_visit_had_that() -> None:
+    play = Play("start.context > a.context", "start > b", "b > a")
+    play.end("start#1", context={"n": 1}, data=1)
+    play.end("b#1", data=2)
+    play.end("a#1", "failed", seen=0)
+    assert play.running == ["a#2"] and play.inputs("a#2") == {"data": 2}
+    play.end("a#2")
+    assert play.finish is not None and play.finish.status == "failed"
+    play.post(Reopened(9.0, "run"))
+    assert play.running == ["a#1"] and play.inputs("a#1") == {"context": {"n": 1}}
+
+
+def test_of_two_visits_of_a_node_that_failed_a_reopened_run_tries_the_later_one_again() -> None:
+    play = Play("start.context > a.context", "start > b", "b > a")
+    play.end("start#1", context={"n": 1}, data=1)
+    play.end("b#1", data=2)
+    play.end("a#1", "failed", seen=0)
+    play.end("a#2", "failed")
+    play.post(Reopened(9.0, "run"))
+    assert play.running == ["a#2"] and play.inputs("a#2") == {"data": 2}
+    play.end("a#2")
+    assert play.finish is not None and play.finish.status == "completed"
+
+
 def test_a_reopened_run_starts_what_was_pushed_while_it_was_being_stopped() -> None:
     play = Play("start > a", "start > b", "a > c")
     play.end("start#1", data=1)

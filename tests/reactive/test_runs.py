@@ -108,7 +108,7 @@ def test_main_contexts_follow_the_session_and_isolated_ones_keep_their_own() -> 
     @node("switch")
     async def switch(flow: Any, context: Any, data_in: Any, inputs: Any, config: Any) -> Any:
         models.append((context.context_type, context.model))
-        flow.store.set("session", {"provider": "acme", "model": "new"})
+        flow.store.set_session(provider="acme", model="new")
         return {"context": context, "status": "success"}
 
     @node("note")

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pflow import app
+from pflow import StepContext, app, flow_safe, node
 from pflow.app import caching
+from pflow.nodes.spec import describe_type
 from pflow.reuse.by_iteration import compare, differences, nearest
 from pflow.reuse.store import Store, folder_of, name_of
 from tests.reuse.iterating import Iterating, act, pure
@@ -127,6 +128,41 @@ def test_pure_nodes_are_cut_off_early(tmp_path: Path) -> None:
     it.write(act("a", "x", exec={"cache": False}), pure("p", "${a.text}"), act("b", "${p.text}"))
     # a runs again and says the same: p need not, but b, which acts on the world, comes after something new
     assert it.ran() == "ab"
+
+
+class Sharing(Iterating):
+    """A world in which nodes leave values for others beside their outputs."""
+
+    def types(self) -> tuple[Any, ...]:
+        @node("t/put", shared=("mood",))
+        async def put(step: StepContext, text: str = "") -> None:
+            self.acts[step.node_id] += 1
+            step.shared["mood"] = text
+
+        @node("t/hear", shared=("mood",))
+        async def hear(step: StepContext) -> dict[str, Any]:
+            self.acts[step.node_id] += 1
+            return {"text": step.shared.get("mood")}
+
+        @flow_safe
+        @node("t/hear-purely", effect="pure", version="1", shared=("mood",))
+        async def hear_purely(step: StepContext) -> dict[str, Any]:
+            self.acts[step.node_id] += 1
+            return {"text": step.shared.get("mood")}
+
+        return (*super().types(), put, hear, describe_type(hear_purely, trusted=True))
+
+
+@pytest.mark.parametrize("kind", ["t/hear", "t/hear-purely"])
+def test_a_shared_value_that_a_type_declares_is_a_part_of_the_key(kind: str, tmp_path: Path) -> None:
+    """No edge leads from the node that puts it to the one that hears it, so nothing else tells of a change."""
+    put, hear = {"id": "p", "type": "t/put", "params": {"text": "calm"}}, {"id": "h", "type": kind}
+    it = Sharing(tmp_path, put, hear, act("z"), edges=[{"from": "h", "to": "z"}])
+    assert it.ran() == "hpz" and it.ran() == ""
+    it.write({**put, "params": {"text": "cross"}}, hear, act("z"), edges=[{"from": "h", "to": "z"}])
+    result = it.run()
+    assert result.outputs["h"] == {"text": "cross"}
+    assert it.whys()["h"] == "shared key changed: mood"
 
 
 def test_should_use_cache_returns_false_when_expired(abc: Iterating) -> None:

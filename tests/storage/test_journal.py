@@ -9,15 +9,18 @@ import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from zlib import crc32
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.errors import JournalError
 from pflow.model.run import (
+    TEXTS,
+    VALUES,
     AnyRecord,
     Asked,
     Began,
@@ -26,10 +29,12 @@ from pflow.model.run import (
     Ended,
     Failure,
     Finished,
+    Loaded,
     Opened,
     Outcome,
     Reopened,
     Replied,
+    Shared,
     Stored,
     Tried,
     Used,
@@ -67,7 +72,9 @@ records: st.SearchStrategy[Any] = st.one_of(
     st.builds(Tried, times, text, counts, failures, times),
     st.builds(Replied, times, text, text, counts, values),
     st.builds(Doubt, times, text, counts, st.sampled_from(["retry", "skip", "fail"])),
-    st.builds(Stored, times, text, values),
+    st.builds(Shared, times, text, values),
+    st.builds(Stored, times, st.sampled_from(["values", "cache", "portals", "session"]), text, values),
+    st.builds(Loaded, times, text, text),
     st.builds(Used, times, text, mappings),
     st.builds(Finished, times, text, st.sampled_from(["completed", "failed"]), st.none() | failures),
 )
@@ -183,9 +190,9 @@ def test_a_line_starts_with_checksum_kind_and_time(tmp_path: Path) -> None:
 def test_a_nan_survives(tmp_path: Path) -> None:
     """A value that is not equal to itself comes back as what it was."""
     path = tmp_path / "trace.jsonl"
-    written(path, Stored(1.0, "k", [math.nan]))
+    written(path, Shared(1.0, "k", [math.nan]))
     (record,) = read(path)
-    assert isinstance(record, Stored) and math.isnan(record.value[0])
+    assert isinstance(record, Shared) and math.isnan(record.value[0])
 
 
 def test_text_that_is_no_unicode_does_not_stop_a_run(tmp_path: Path) -> None:
@@ -194,6 +201,32 @@ def test_text_that_is_no_unicode_does_not_stop_a_run(tmp_path: Path) -> None:
     written(path, Tried(1.0, "a#1", 1, Failure("node", "no file caf\udce9", context={"n": 2**70})))
     (record,) = read(path)
     assert record == Tried(1.0, "a#1", 1, Failure("node", "no file caf?", context={"n": 2**70}))
+
+
+def test_a_run_that_an_older_version_wrote_in_another_form_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "trace.jsonl"
+    opened = written(path, Opened(1.0, "r", "w", "pflow", "d", version="0.1.0"))
+    rest = b'"k":"stored","t":1.0,"key":"k","value":1}'
+    path.write_bytes(opened + b'{"c":%d,%b\n' % (crc32(rest), rest))
+    with pytest.raises(JournalError, match="cannot read a record of kind 'stored'") as caught:
+        list(read(path))
+    assert caught.value.hint == "the run was begun by pflow 0.1.0: go on with it there, or start a new run"
+
+
+def test_every_field_that_may_hold_a_value_or_quote_one_is_in_the_tables() -> None:
+    """A field that is neither an id nor a kind nor a number is translated and sealed, or a secret would stand in it."""
+    plain = {
+        Opened: {"run", "workflow", "dialect", "digest", "documents", "version", "path", "cwd", "forked"},
+        Loaded: {"path", "name"},
+        Outcome: {"status", "lineage"},
+        Failure: {"kind", "error_type", "chain"},
+    }
+    names = {"visit", "run", "port", "key", "space", "decision", "status"}
+    for kind in (*get_args(AnyRecord), Outcome, Failure):
+        told = {*VALUES.get(kind, ()), *TEXTS.get(kind, ())}
+        for field in msgspec.structs.fields(kind):
+            number = field.type in (int, float, bool)
+            assert number or field.name in told | plain.get(kind, names), f"{kind.__name__}.{field.name}"
 
 
 def test_unknown_kinds_name_the_version_that_is_needed(tmp_path: Path) -> None:
@@ -325,7 +358,7 @@ def test_large_values_go_to_blobs_and_come_back(tmp_path: Path, value: Any) -> N
         Ended(1.0, "b#1", Outcome("completed", {"__type": value})),
         Opened(1.0, "r", "w", "pflow", "d", {"i": value}),
         Replied(1.0, "a#1", "user", 1, value),
-        Stored(1.0, "k", value),
+        Shared(1.0, "k", value),
     ]
     assert len(written(path, *wanted)) < 3000
     (blob,) = (tmp_path / "blobs").iterdir()

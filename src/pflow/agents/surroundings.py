@@ -15,7 +15,7 @@ LARGEST = 10_000_000  # bytes of a prompt's file
 
 def document_folder(step: StepContext) -> Path | None:
     """The folder of the document that the node stands in; None for a workflow without one."""
-    file = step.scope.plan.workflow.file
+    file = step.workflow.file
     return Path(file).absolute().parent if file else None
 
 
@@ -24,11 +24,10 @@ def context(step: StepContext) -> dict[str, Any]:
 
     Private names (``_session_id``), secret inputs and accounts of usage are left out.
     """
-    scope = step.scope
-    workflow, values = scope.plan.workflow, scope.values
+    workflow, values = step.workflow, step.values
     hidden = {item.name for item in workflow.inputs if item.secret}
     nodes = {node.id: node for node in workflow.nodes}
-    names = [name for name in values.available() if not name.startswith("_") and name not in hidden]
+    names = [name for name in values if not name.startswith("_") and name not in hidden]
     seen = {name: values[name] for name in names if name not in nodes and not (workflow.flat and name in _OWN)}
     for name in names:
         if name in nodes and isinstance(values[name], dict):

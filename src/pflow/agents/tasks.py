@@ -71,9 +71,8 @@ class _Reader:
     def __init__(self, step: StepContext, common: Common) -> None:
         self._step = step
         self._common = common
-        self._workflow: Workflow = step.scope.plan.workflow
-        values = step.scope.values
-        self._values = {name: values[name] for name in values.available()}
+        self._workflow = step.workflow
+        self._values = dict(step.values)
 
     def tasks(self) -> list[Task]:
         written = self._common.tasks
@@ -156,8 +155,7 @@ def _ids(tasks: list[Task]) -> list[str]:
 
 def _workflow(step: StepContext, tasks: list[Task], ids: list[str], width: int) -> Workflow:
     """The tasks as nodes of a workflow; a failure of one is noted, and repeated as often as its node's would be."""
-    outer: Workflow = step.scope.plan.workflow
-    policy: Policy = step.scope.plan.nodes[step.node_id].node.policy
+    outer, policy = step.workflow, step.node.policy
     each = Policy(policy.retry, policy.by_kind, tolerate=True, cache=policy.cache)
     nodes = tuple(
         Node(node_id, task.type, {key: f"{{{{{_GIVEN}[{n}].{key}}}}}" for key in task.params}, policy=each)

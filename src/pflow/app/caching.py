@@ -16,6 +16,7 @@ from pflow.app.options import Options
 from pflow.app.reuse import reuse_for
 from pflow.app.running import opening, ready, registry_for
 from pflow.errors import UsageError, suggest
+from pflow.model.visit import visit_id
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.plan import Plan, Planned
@@ -49,14 +50,14 @@ def status(path: Path, home: Path | None = None) -> CacheStatus:
     workflow = load(path)
     store = Store(folder_of(path, home))
     known = store.metadata.get("nodes", {})
-    rows = tuple(_node(store, node.id, known.get(name_of(f"{node.id}#1"), {})) for node in workflow.nodes)
+    rows = tuple(_node(store, node.id, known.get(name_of(visit_id("", node.id)), {})) for node in workflow.nodes)
     return CacheStatus(str(path), store.folder, rows, store.size())
 
 
 def _node(store: Store, node: str, known: Any) -> NodeCache:
     if isinstance(known, dict) and known.get("status") == "failed":
         return NodeCache(node, "failed", note=str(known.get("error", "")))
-    entry = store.newest(f"{node}#1")
+    entry = store.newest(visit_id("", node))
     if entry is None:
         return NodeCache(node, "none", note="not cached")
     age = max(0.0, time.time() - float(entry.get("at", 0.0)))
@@ -101,7 +102,7 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
     if prospect.then:
         then, now = _named(prospect.then), _named(prospect.now)
     else:
-        last = Store(folder_of(path, options.home)).newest(f"{node}#1")
+        last = Store(folder_of(path, options.home)).newest(visit_id("", node))
         then, now = _flat(last.get("parts", {}).get("recipe", {}) if last else {}), _flat(_recipe(made.nodes[node]))
     fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
     return Why(msgspec.structs.replace(prospect, then={}, now={}), tuple(fields))

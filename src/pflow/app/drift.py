@@ -10,9 +10,8 @@ import msgspec
 
 from pflow.app.documents import parse
 from pflow.app.history import find, records
-from pflow.app.running import DOCUMENT
 from pflow.errors import PflowError
-from pflow.model.run import AnyRecord, Finished, Opened, Stored
+from pflow.model.run import AnyRecord, Finished, Loaded, Opened
 from pflow.model.workflow import Workflow, meaning
 
 
@@ -55,14 +54,12 @@ def drift(run_id: str | Path, home: Path | None = None) -> list[Drift]:
 
 def _documents(found: Iterable[AnyRecord]) -> Iterable[tuple[str, str]]:
     """Each document's own path, and the name of the run's copy."""
-    cwd = ""
     for record in found:
         if isinstance(record, Opened):
-            cwd = record.cwd
             if record.path:
                 yield from ((record.path, name) for name in list(record.documents.values())[:1])
-        elif isinstance(record, Stored) and record.key.startswith(DOCUMENT):
-            yield str(Path(cwd) / record.key.removeprefix(DOCUMENT)), record.value
+        elif isinstance(record, Loaded):
+            yield record.path, record.name
 
 
 def _compared(file: str, kept: Path) -> Drift | None:

@@ -11,6 +11,7 @@ from pflow.kernel.scope import Scope, outputs_of
 from pflow.lang.expression import describe
 from pflow.model.run import Ended, Outcome, Start, Visit
 from pflow.model.value import digest
+from pflow.model.visit import visit_id
 from pflow.nodes.flow import TOOLS
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.planning.wiring import PORTAL_IN, PORTAL_OUT
@@ -42,7 +43,7 @@ def forecast(plan: Plan, values: Values, reuse: Reuse) -> dict[str, Prospect]:
         if moving and (planned.effect != "pure" or _reads(planned, moving)):
             made[node] = Prospect(node, "run", "upstream", f"upstream would run: {', '.join(moving)}")
             continue
-        made[node], outcome = _prospect(scope, planned, Visit(f"{node}#1", node), reuse)
+        made[node], outcome = _prospect(scope, planned, Visit(visit_id("", node), node), reuse)
         if outcome is not None:
             scope.values[node] = outputs_of(outcome)
             scope.lineages[node] = outcome.lineage
@@ -55,15 +56,14 @@ def _along(scope: Scope, reuse: Reuse) -> dict[str, Prospect]:
     commands = scope.wake()
     while commands and isinstance(commands[0], Start):
         visit = commands[0].visit
-        scope.started[visit.id] = visit
+        scope.note(commands[0])
         found, outcome = _prospect(scope, scope.plan.nodes[visit.node], visit, reuse)
         again = f"visit {visit.n}: " if visit.n > 1 else ""
         made[visit.node] = msgspec.structs.replace(found, reason=again + found.reason)
         if outcome is None:
             break
         outcome = scope.route(visit, outcome)
-        scope.fold(visit.id, outcome)
-        commands = scope.scheduler.on(Ended(0.0, visit.id, outcome))
+        commands = scope.take(Ended(0.0, visit.id, outcome))
     return {node: made.get(node) or _unknown(node) for node in scope.plan.order}
 
 

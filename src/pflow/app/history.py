@@ -11,8 +11,7 @@ import msgspec
 
 from pflow.app.documents import kept_workflow
 from pflow.app.options import Options
-from pflow.app.reuse import visit_of
-from pflow.app.running import DOCUMENT, Session, registry_for, replayed, started_where, taken
+from pflow.app.running import Session, registry_for, replayed, started_where, taken
 from pflow.app.secrets import redactor
 from pflow.engines.local import Held
 from pflow.engines.views import Viewer, state
@@ -21,7 +20,8 @@ from pflow.kernel.memory import Memory as Recollection
 from pflow.kernel.replay import replay
 from pflow.kernel.run import Run
 from pflow.model.redact import HIDDEN
-from pflow.model.run import AnyRecord, Ended, Failure, Finished, Opened, Outcome, Reopened, RunStatus, Stored
+from pflow.model.run import AnyRecord, Ended, Failure, Finished, Loaded, Opened, Outcome, Reopened, RunStatus
+from pflow.model.visit import is_nested, is_within, meant, node_of, prefix_of, top_of
 from pflow.model.workflow import Workflow
 from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs
@@ -191,7 +191,7 @@ def _view(folder: runs.RunFolder) -> dict[str, Any]:
 def _bare(folder: runs.RunFolder, memory: Recollection) -> dict[str, Any]:
     opened = memory.opened
     assert opened is not None
-    ended = {visit: outcome for visit, outcome in memory.ended.items() if "/" not in visit}
+    ended = {visit: outcome for visit, outcome in memory.ended.items() if not is_nested(visit)}
     known = {"run_id": folder.id, "workflow": opened.workflow, "dialect": opened.dialect, "started_at": opened.t}
     view = {
         "nodes_total": len(ended),
@@ -202,7 +202,7 @@ def _bare(folder: runs.RunFolder, memory: Recollection) -> dict[str, Any]:
         **_view(folder),
         **known,
     }
-    done = {visit.rpartition("#")[0] for visit, outcome in ended.items() if outcome.status == "completed"}
+    done = {node_of(visit) for visit, outcome in ended.items() if outcome.status == "completed"}
     return view | {"updated_at": memory.updated, "nodes_completed": len(done)}
 
 
@@ -224,8 +224,8 @@ def fork(run_id: str | Path, at: str, **options: Any) -> str:
             held.journal.require(target.copy_document(source, name))
         held.log.append(msgspec.structs.replace(opened, t=time.time(), run=target.id, forked=f"{source.id}@{at}"))
         for record in found[1:cut]:
-            if isinstance(record, Stored) and record.key.startswith(DOCUMENT):
-                held.journal.require(target.copy_document(source, record.value))
+            if isinstance(record, Loaded):
+                held.journal.require(target.copy_document(source, record.name))
             if not isinstance(record, (Finished, Reopened)):
                 held.log.append(record)
         held.log.sync()
@@ -240,13 +240,13 @@ def fork(run_id: str | Path, at: str, **options: Any) -> str:
 def _first_mention(found: list[AnyRecord], at: str) -> int:
     """Where a run first came to a node or visit: its first record, or the first one of what ran inside it."""
     visits = [getattr(record, "visit", "") for record in found]
-    wanted = visit_of(at)
+    wanted = meant(at)
     for position, visit in enumerate(visits):
-        if visit == wanted or visit.startswith(f"{wanted}/"):
+        if is_within(visit, wanted):
             return position
-    scope = wanted.rpartition("/")[0]
-    inside = [visit for visit in visits if visit.startswith(f"{scope}/")] if scope else []
-    known = dict.fromkeys(inside or (visit.partition("/")[0] for visit in visits if visit))
+    scope = prefix_of(wanted)
+    inside = [visit for visit in visits if visit.startswith(scope)] if scope else []
+    known = dict.fromkeys(inside or (top_of(visit) for visit in visits if visit))
     raise UsageError(f'the run never came to "{at}"', f"it came to: {', '.join(known) or 'nothing yet'}")
 
 

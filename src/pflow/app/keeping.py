@@ -7,35 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from pflow.kernel.run import Run
-from pflow.model.run import Stored
-from pflow.nodes.flow import SESSION, STORE
+from pflow.model.run import Space, Stored
 from pflow.storage.files import home as default_home
 from pflow.storage.files import read_json, write_json
 
 FOLDER = "stores"
+KEPT: tuple[Space, ...] = ("values", "cache", "portals")
 
 
 def restore(run: Run, file: str, home: Path | None) -> None:
     """Give a new run of a graph what earlier ones have kept."""
-    for key, value in _kept(file, home).items():
-        run.note(Stored(run.clock.now(), STORE + key, value))
+    for space, values in _kept(file, home).items():
+        for key, value in values.items():
+            run.note(Stored(run.clock.now(), space, key, value))
 
 
 def save(run: Run, file: str, home: Path | None) -> None:
     """Keep what a run leaves in its store; a session's own choices end with it."""
-    stored = {key.removeprefix(STORE): value for key, value in run.memory.stored.items() if key.startswith(STORE)}
-    stored = {key: value for key, value in stored.items() if value is not None and key != SESSION}
+    stored = {space: values for space, values in run.memory.stored.items() if space in KEPT and values}
     if stored != _kept(file, home):
-        write_json(_path(file, home), {"file": file, "values": stored})
+        write_json(_path(file, home), {"file": file, **stored})
 
 
-def _kept(file: str, home: Path | None) -> dict[str, Any]:
+def _kept(file: str, home: Path | None) -> dict[Space, dict[str, Any]]:
     try:
         found = read_json(_path(file, home))
     except (OSError, ValueError):
         return {}
-    values = found.get("values") if isinstance(found, dict) else None
-    return values if isinstance(values, dict) else {}
+    spaces = found if isinstance(found, dict) else {}
+    return {space: values for space in KEPT if isinstance(values := spaces.get(space), dict)}
 
 
 def _path(file: str, home: Path | None) -> Path:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pflow.app.secrets import redactor
 from pflow.errors import UsageError, suggest
 from pflow.model.run import Opened
+from pflow.model.visit import meant
 from pflow.planning.plan import Plan
 from pflow.reuse.policy import Never, Reuse
 from pflow.storage import settings
@@ -71,7 +72,7 @@ def _by_iteration(plan: Plan, opened: Opened, options: Options, workspace: Path,
         workspace,
         ttl=settings.parse_duration(chosen.ttl),
         rerun=below(plan, options.rerun),
-        again=visit_of(opened.forked.partition("@")[2]),
+        again=meant(opened.forked.partition("@")[2]),
         most=chosen.max_mb * 2**20,
         now=options.clock.now if options.clock else time.time,
         redact=redactor(plan.workflow, options.secrets, home).text,
@@ -88,13 +89,3 @@ def below(plan: Plan, nodes: tuple[str, ...]) -> frozenset[str]:
         if found.intersection(plan.nodes[node].upstream):
             found.add(node)
     return frozenset(found)
-
-
-def visit_of(at: str) -> str:
-    """The visit that a checkpoint means: ``a`` is the first one of its node, ``s/i`` is inside of another."""
-    return "/".join(part if "#" in part or not _names_node(part) else f"{part}#1" for part in at.split("/"))
-
-
-def _names_node(part: str) -> bool:
-    """Whether a part of a visit's path is a node's, and not the number of an item or of a workflow."""
-    return bool(part) and not part.isdigit() and not part.startswith("~")

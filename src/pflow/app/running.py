@@ -28,7 +28,7 @@ from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using
 from pflow.mcp.offer import Synced
 from pflow.mcp.pool import connections
-from pflow.model.run import Opened, Outcome, Stored
+from pflow.model.run import Loaded, Opened, Outcome
 from pflow.model.workflow import Workflow
 from pflow.nodes.purity import Standings
 from pflow.nodes.registry import Registry, local_folders
@@ -46,7 +46,6 @@ from pflow.version import __version__
 BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there
 SESSIONS = Path(".dotrunner") / "sessions"
 IR = "ir"  # the dialect of a workflow that was made in Python
-DOCUMENT = "document:"  # the store's keys for documents that were loaded on the way
 
 
 def registry_for(workflow: Workflow, options: Options) -> Registry:
@@ -275,15 +274,14 @@ class Session:
     def _kept(self, held: Held, path: Path) -> Workflow:
         """The document as this run first saw it, whatever became of the file since."""
         own = os.path.abspath(self.run.workspace / path)  # however the workflow that names it was named
-        key = f"{DOCUMENT}{own}"
         main = next(iter(self._opened.documents.values()), None) if own == self._opened.path else None
-        name = main or self.run.memory.stored.get(key)
+        name = main or self.run.memory.loaded.get(own)
         if name is not None:
             return parse((held.folder.path / name).read_bytes(), str(path))
         workflow = load(path)
         name = held.folder.save_document(path.name, workflow.text.encode())
         held.journal.require(held.folder.path / name)
-        self.run.note(Stored(self.run.clock.now(), key, name))
+        self.run.note(Loaded(self.run.clock.now(), own, name))
         return workflow
 
 

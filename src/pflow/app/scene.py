@@ -11,12 +11,11 @@ from pflow.errors import PflowError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import outputs_of
 from pflow.kernel.telling import shown
-from pflow.model.run import AnyRecord, Began, Ended, Finished, Opened, Stored, Tried
+from pflow.model.run import AnyRecord, Began, Ended, Finished, Opened, Shared, Tried
 from pflow.model.value import portable
+from pflow.model.visit import is_within, node_of, prefix_of
 from pflow.storage.files import read_json
 from pflow.storage.runs import RunFolder
-
-DOCUMENTS = "document:"
 
 
 class Scenes:
@@ -32,7 +31,7 @@ class Scenes:
 
     def of(self, visit: str) -> dict[str, Any]:
         """Params as written, inputs as resolved, the values around it when it ended, and its attempts."""
-        planned = self._run.root.plan.nodes.get(visit.rpartition("#")[0]) if self._run is not None else None
+        planned = self._run.root.plan.nodes.get(node_of(visit)) if self._run is not None else None
         return {
             "params": portable(planned.node.params) if planned is not None else None,
             "inputs": self._inputs(visit),
@@ -50,7 +49,7 @@ class Scenes:
                 at_work[record.visit] = None
             elif isinstance(record, Ended):
                 at_work.pop(record.visit, None)
-        return [visit for visit in at_work if not any(other.startswith(f"{visit}/") for other in at_work)]
+        return [visit for visit in at_work if not any(is_within(other, visit) for other in at_work if other != visit)]
 
     def _inputs(self, visit: str) -> Any:
         """As the view shows them; where the process died before it was written, they are worked out again."""
@@ -58,7 +57,7 @@ class Scenes:
             return read_json(self._folder.path / node_folder(visit) / "input.json")
         except (OSError, ValueError):
             pass
-        planned = self._run.root.plan.nodes.get(visit.rpartition("#")[0]) if self._run is not None else None
+        planned = self._run.root.plan.nodes.get(node_of(visit)) if self._run is not None else None
         if planned is None or self._run is None:
             return None
         try:
@@ -68,17 +67,15 @@ class Scenes:
 
     def _shared(self, visit: str) -> dict[str, Any]:
         """What nodes around the visit had left behind, and what was stored, until it ended."""
-        scope = visit.rpartition("/")[0]
+        prefix = prefix_of(visit)
         seen: dict[str, Any] = {}
         for record in self._records:
             if isinstance(record, Ended):
                 if record.visit == visit:
-                    seen.pop(visit.rpartition("/")[2].rpartition("#")[0], None)
-                    continue
-                where, _, name = record.visit.rpartition("/")
-                if where == scope:
-                    seen[name.rpartition("#")[0]] = portable(outputs_of(record.outcome))
-            elif isinstance(record, Stored) and not record.key.startswith(DOCUMENTS):
+                    seen.pop(node_of(visit), None)
+                elif prefix_of(record.visit) == prefix:
+                    seen[node_of(record.visit)] = portable(outputs_of(record.outcome))
+            elif isinstance(record, Shared):
                 seen[record.key] = portable(record.value)
         return seen
 

@@ -16,7 +16,6 @@ from pflow.cli.screen import one_line, write
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.model.run import Asked, Stored
-from pflow.nodes.flow import SESSION, STORE
 
 BLOCK = '"""'
 PROMPT, MORE = "you> ", "...> "
@@ -128,5 +127,5 @@ class Chat:
         if not name:
             self._say("which one? /model NAME")
             return
-        run.note(Stored(run.clock.now(), STORE + SESSION, {"model": name}))
+        run.note(Stored(run.clock.now(), "session", "model", name))
         self._say(f"the conversation goes on with {name}")

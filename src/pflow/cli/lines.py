@@ -10,6 +10,7 @@ from typing import Any
 from pflow.cli.screen import Screen, lasted, one_line
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
+from pflow.model.visit import is_nested, short
 
 QUIET, NORMAL, VERBOSE = range(3)
 
@@ -131,7 +132,7 @@ class Lines:
             one.done, one.total = data.get("done"), data.get("total")
 
     def _doubted(self, data: dict[str, Any]) -> None:
-        name = node_name(data["visit"])
+        name = short(data["visit"])
         self.say(f"ℹ Node '{name}' was cut off in attempt {data['attempt']} and may have taken effect")
 
     def _used(self, data: dict[str, Any]) -> None:
@@ -143,19 +144,8 @@ class Lines:
         self.say(f"{mark} Node '{_name(data)}' says: {one_line(str(data.get('message', '')), 1000)}", level)
 
     def _end(self, data: dict[str, Any]) -> Working | None:
-        self.ended += "/" not in data["visit"]
+        self.ended += not is_nested(data["visit"])
         return self.working.pop(data["taskId"], None)
-
-
-def node_name(visit: str) -> str:
-    """A visit as people call it: ``a`` for ``a#1``, ``a#2`` for its second, ``s/i`` and ``f[0]/i`` for nested ones."""
-    name = ""
-    for part in visit.split("/"):
-        if part.isdecimal():
-            name += f"[{part}]"
-        elif not part.startswith("~"):  # "~1" tells the workflows apart that one visit runs after another
-            name += ("/" if name else "") + part.removesuffix("#1")
-    return name
 
 
 def cost_of(usage: dict[str, Any]) -> float:

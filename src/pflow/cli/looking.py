@@ -10,10 +10,10 @@ import msgspec
 from pflow import app
 from pflow.app.history import Glance, find, look, survey
 from pflow.cli.complaints import print_json
-from pflow.cli.lines import node_name
 from pflow.cli.screen import Screen, lasted, one_line, result, shortened
 from pflow.cli.which import folder_of
 from pflow.cli.words import Line
+from pflow.model.visit import short
 from pflow.storage import inbox, lease
 
 NEWEST = 20
@@ -66,12 +66,12 @@ def _story(view: dict[str, Any]) -> list[str]:
     for ask in view["waiting"]:
         choices = f" ({'|'.join(ask['choices'])})" if ask["choices"] else ""
         what = f"asks: {shortened(ask['question'], 500)}{choices}" if ask["question"] else "waits for what you say"
-        lines.append(f"  ⏸ node '{node_name(ask['visit'])}' {what}")
+        lines.append(f"  ⏸ node '{short(ask['visit'])}' {what}")
     for held in view.get("held", ()):
-        lines.append(f"  ⏸ node '{node_name(held['visit'])}' is held: {shortened(held['message'], 500)}")
+        lines.append(f"  ⏸ node '{short(held['visit'])}' is held: {shortened(held['message'], 500)}")
     if view["status"] != "running":
         for doubt in view["doubts"]:
-            where = f"node '{node_name(doubt['visit'])}' was cut off in attempt {doubt['attempt']}"
+            where = f"node '{short(doubt['visit'])}' was cut off in attempt {doubt['attempt']}"
             lines.append(f"  ⏸ {where}, and it may have taken effect")
     lines += _advice(view)
     return lines
@@ -79,7 +79,7 @@ def _story(view: dict[str, Any]) -> list[str]:
 
 def _step(visit: str, step: dict[str, Any]) -> str:
     state = step["status"]
-    parts = [f"{MARKS.get(state, 'ℹ')} {node_name(visit)}", state]
+    parts = [f"{MARKS.get(state, 'ℹ')} {short(visit)}", state]
     if step.get("cached"):
         parts.append("cached")
     if step.get("duration_ms"):

@@ -8,11 +8,12 @@ import msgspec
 
 from pflow.app import Result
 from pflow.cli.complaints import place_view
-from pflow.cli.lines import cost_of, node_name
+from pflow.cli.lines import cost_of
 from pflow.errors import Place, UsageError, suggest
 from pflow.kernel.run import Run
 from pflow.lang.path import MISSING, find, read_path
 from pflow.model.run import Failure, Outcome
+from pflow.model.visit import is_nested, node_of, short, top_of
 from pflow.model.workflow import Workflow
 from pflow.planning.plan import Plan
 
@@ -20,7 +21,7 @@ from pflow.planning.plan import Plan
 def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
     """The whole story of a run, as one object."""
     costs = _costs(result)
-    steps = [_step(visit, one, costs.get(visit, 0.0)) for visit, one in result.visits.items() if "/" not in visit]
+    steps = [_step(visit, one, costs.get(visit, 0.0)) for visit, one in result.visits.items() if not is_nested(visit)]
     value, missing = _asked_for(result, run, key)
     view: dict[str, Any] = {
         "success": result.success and not missing,
@@ -40,14 +41,13 @@ def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
         view["unpriced_calls"] = unpriced
     if result.status == "paused":
         view["held"] = [
-            {"node_id": node_name(visit), "message": why.message, "hint": why.hint}
-            for visit, why in result.held.items()
+            {"node_id": short(visit), "message": why.message, "hint": why.hint} for visit, why in result.held.items()
         ]
         view["waiting"] = [
-            {"node_id": node_name(ask.visit), "question": ask.question, "choices": list(ask.choices)}
+            {"node_id": short(ask.visit), "question": ask.question, "choices": list(ask.choices)}
             for ask in result.waiting
         ]
-        view["doubts"] = [{"node_id": node_name(visit), "attempt": attempt} for visit, attempt in result.doubts]
+        view["doubts"] = [{"node_id": short(visit), "attempt": attempt} for visit, attempt in result.doubts]
     return view
 
 
@@ -63,7 +63,7 @@ def _asked_for(result: Result, run: Run, key: str | None) -> tuple[Any, list[dic
 
 def executed(result: Result) -> int:
     """How many of the workflow's own nodes did something."""
-    return sum("/" not in visit and one.attempts > 0 and not one.reused and one.status != "skipped"
+    return sum(not is_nested(visit) and one.attempts > 0 and not one.reused and one.status != "skipped"
                for visit, one in result.visits.items())  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def _costs(result: Result) -> dict[str, float | None]:
     costs: dict[str, float | None] = {}
     for visit, outcome in result.visits.items():
         if outcome.usage and not outcome.reused:
-            root = visit.partition("/")[0]
+            root = top_of(visit)
             before = costs.get(root, 0.0)
             unknown = before is None or outcome.usage.get("unpriced_calls")
             costs[root] = None if unknown else (before or 0.0) + cost_of(outcome.usage)
@@ -95,7 +95,7 @@ def _costs(result: Result) -> dict[str, float | None]:
 
 def _step(visit: str, outcome: Outcome, spent: float | None) -> dict[str, Any]:
     return {
-        "node_id": visit.rpartition("#")[0],
+        "node_id": node_of(visit),
         "visit": visit,
         "status": outcome.status,
         "cached": outcome.reused,
@@ -127,7 +127,7 @@ def shown_value(result: Result, run: Run, key: str | None = None) -> Any:
 def _last(result: Result, plan: Plan) -> Any:
     """The main output of the last node: in the plan's order, or where a run finds its own way, of the last visit."""
     if plan.workflow.scheduler != "topological":
-        ended = [visit.rpartition("#")[0] for visit in reversed(result.visits) if "/" not in visit]
+        ended = [node_of(visit) for visit in reversed(result.visits) if not is_nested(visit)]
     else:
         ended = list(reversed(plan.order))
     for node_id in ended:
@@ -138,7 +138,7 @@ def _last(result: Result, plan: Plan) -> Any:
 
 
 def _latest(result: Result, node_id: str) -> Outcome | None:
-    found = [one for visit, one in result.visits.items() if visit.rpartition("#")[0] == node_id]
+    found = [one for visit, one in result.visits.items() if not is_nested(visit) and node_of(visit) == node_id]
     return found[-1] if found else None
 
 
@@ -185,8 +185,8 @@ def errors(result: Result, plan: Plan) -> list[dict[str, Any]]:
     failures = [result.error] if result.error is not None else []
     told = {failure.chain[0] for failure in failures if failure.chain}
     for visit, outcome in result.visits.items():
-        if outcome.status == "failed" and "/" not in visit and visit not in told and outcome.failure is not None:
-            planned = plan.nodes.get(visit.rpartition("#")[0])
+        if outcome.status == "failed" and not is_nested(visit) and visit not in told and outcome.failure is not None:
+            planned = plan.nodes.get(node_of(visit))
             if planned is None or not planned.node.policy.tolerate:
                 failures.append(msgspec.structs.replace(outcome.failure, chain=(visit, *outcome.failure.chain)))
     return [failure_view(failure, plan) for failure in failures] or [
@@ -196,7 +196,7 @@ def errors(result: Result, plan: Plan) -> list[dict[str, Any]]:
 
 def failure_view(failure: Failure, plan: Plan) -> dict[str, Any]:
     """A failure as an entry of ``errors``."""
-    node_id = node_name(failure.chain[-1]) if failure.chain else None
+    node_id = short(failure.chain[-1]) if failure.chain else None
     view = _error(failure.kind, node_id, failure.message, failure.hint)
     place = place_of(failure, plan)
     return view | {
@@ -210,12 +210,8 @@ def failure_view(failure: Failure, plan: Plan) -> dict[str, Any]:
 
 def place_of(failure: Failure, plan: Plan) -> Place | None:
     """Where the node stands that failed, or the one around it that this document knows."""
-    places = [plan.nodes[node].node.place for visit in failure.chain if (node := _node(visit)) in plan.nodes]
+    places = [plan.nodes[node].node.place for visit in failure.chain if (node := node_of(visit)) in plan.nodes]
     return places[-1] if places else None
-
-
-def _node(visit: str) -> str:
-    return visit.rpartition("/")[2].rpartition("#")[0]
 
 
 def _error(code: str, node_id: str | None, message: str, hint: str) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import os
 import sys
 from typing import Any
 
-from pflow.cli.lines import Lines, node_name
+from pflow.cli.lines import Lines
 from pflow.cli.screen import shortened
 from pflow.model.run import Asked, Decision
+from pflow.model.visit import short
 
 _YES = ("yes", "y", "true", "ok")
 _DECISIONS: dict[str, Decision] = {
@@ -76,7 +77,7 @@ class Person:
         if not self.present:
             return None
         with self._lines.paused():
-            self._lines.screen.say(f"\nNode '{node_name(asked.visit)}' asks: {shortened(asked.question)}")
+            self._lines.screen.say(f"\nNode '{short(asked.visit)}' asks: {shortened(asked.question)}")
             for number, choice in enumerate(asked.choices, 1):
                 self._lines.screen.say(f"  {number}. {shortened(choice, 200)}")
             return await self._chosen(asked.choices)
@@ -97,7 +98,7 @@ class Person:
         with self._lines.paused():
             when = f"in attempt {attempt}" if attempt else "in an earlier run"
             self._lines.screen.say(
-                f"\nNode '{node_name(visit)}' was cut off {when}, and it may have taken effect.\n"
+                f"\nNode '{short(visit)}' was cut off {when}, and it may have taken effect.\n"
                 "  retry: run it again   skip: take it as done   fail: count it as failed"
             )
             while True:

@@ -10,13 +10,14 @@ import msgspec
 from pflow.app import Result
 from pflow.cli import outcome
 from pflow.cli.complaints import print_json, told
-from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines, node_name
+from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines
 from pflow.cli.screen import lasted, one_line, result, shortened
 from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.kernel.run import Run
 from pflow.model.run import Asked, Failure
 from pflow.model.value import portable
+from pflow.model.visit import is_nested, node_of, short
 from pflow.storage.files import encode_json
 
 LAST = 10  # lines of what a command said before it failed
@@ -85,7 +86,7 @@ def _summary(made: Result, run: Run, lines: Lines) -> None:
     unknown = int(made.usage.get("unpriced_calls", 0))
     if unknown:
         parts.append(f"{unknown} call{'s' * (unknown != 1)} of unknown price")
-    kept = sum("/" not in visit and one.reused for visit, one in made.visits.items())
+    kept = sum(not is_nested(visit) and one.reused for visit, one in made.visits.items())
     if kept:
         saved = outcome.saved(made)
         money = f" and ${saved['cost_usd']:.4f}" if saved["cost_usd"] else ""
@@ -109,7 +110,7 @@ def _failed(made: Result, run: Run, lines: Lines) -> None:
     failure = made.error or Failure("failed", "the run failed")
     place = outcome.place_of(failure, run.root.plan)
     where = f"{place}: " if place is not None and place.file else ""
-    node = f"node '{node_name(failure.chain[-1])}' failed: " if failure.chain else ""
+    node = f"node '{short(failure.chain[-1])}' failed: " if failure.chain else ""
     lines.say(f"error: {where}{node}{shortened(failure.message)}", QUIET)
     if failure.hint:
         lines.say(f"  hint: {shortened(failure.hint)}", QUIET)
@@ -130,7 +131,7 @@ def _next(made: Result) -> str:
 def _paused(made: Result, lines: Lines) -> None:
     """Who is waited for, and the command that answers."""
     for visit, failure in made.held.items():
-        lines.say(f"⏸ Paused: node '{node_name(visit)}' is held: {shortened(failure.message)}", QUIET)
+        lines.say(f"⏸ Paused: node '{short(visit)}' is held: {shortened(failure.message)}", QUIET)
         acted = any(visit == doubtful for doubtful, _ in made.doubts)
         decide = " --on-doubt retry|skip|fail   (its tools have been used already)" * acted
         lines.say(f"  next: pflow resume {made.run_id} --budget USD{decide}", QUIET)
@@ -141,7 +142,7 @@ def _paused(made: Result, lines: Lines) -> None:
     for visit, attempt in doubtful.items():
         when = f"in attempt {attempt}" if attempt else "in an earlier run"
         lines.say(
-            f"⏸ Paused: node '{node_name(visit)}' was cut off {when}, and it may have taken effect.\n"
+            f"⏸ Paused: node '{short(visit)}' was cut off {when}, and it may have taken effect.\n"
             "  retry: run it again   skip: take it as done   fail: count it as failed",
             QUIET,
         )
@@ -150,11 +151,9 @@ def _paused(made: Result, lines: Lines) -> None:
 
 
 def _question(made: Result, asked: Asked, doubtful: bool) -> str:
-    node = asked.visit.rpartition("/")[2].rpartition("#")[0]
+    node = node_of(asked.visit)
     which = f" --node {node}" if len(made.waiting) > 1 else ""
     doubt = " --on-doubt retry" if doubtful else ""
     choices = "|".join(asked.choices) or "TEXT"
     what = f"asks: {shortened(asked.question)}" if asked.question else "waits for what you say"
-    return (
-        f"⏸ Paused: node '{node_name(asked.visit)}' {what}\n  next: pflow reply {made.run_id}{which}{doubt} {choices}"
-    )
+    return f"⏸ Paused: node '{short(asked.visit)}' {what}\n  next: pflow reply {made.run_id}{which}{doubt} {choices}"

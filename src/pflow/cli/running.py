@@ -21,6 +21,7 @@ from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
 from pflow.lang.typed import typed
 from pflow.model.run import Asked, Opened
+from pflow.model.visit import node_of
 from pflow.storage import lease
 
 
@@ -121,18 +122,13 @@ def _asked(folder: Path, node: str | None) -> Asked:
     """The question that is to be answered."""
     run_folder = find(folder)
     waiting = list(recall(run_folder).asked.values())
-    found = [asked for asked in waiting if node in (None, node_of(asked), asked.visit)]
+    found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
     if not found:
-        others = ", ".join(node_of(asked) for asked in waiting)
+        others = ", ".join(node_of(asked.visit) for asked in waiting)
         hint = f"these ask: {others}" if others else f"`pflow status {run_folder.id}` shows how it stands"
         what = f"node {node!r}" if node else f"run {run_folder.id}"
         raise UsageError(f"{what} asks nothing", hint)
     if len(found) > 1:
-        names = ", ".join(sorted({node_of(asked) for asked in found}))
+        names = ", ".join(sorted({node_of(asked.visit) for asked in found}))
         raise UsageError(f"{len(found)} nodes ask", f"say which with --node: {names}")
     return found[0]
-
-
-def node_of(asked: Asked) -> str:
-    """The node that asked."""
-    return asked.visit.rpartition("/")[2].rpartition("#")[0]

@@ -10,7 +10,6 @@ from pflow.app.history import last, recall, records, status
 from pflow.app.scene import Scenes
 from pflow.app.secrets import redactor
 from pflow.cli.complaints import print_json
-from pflow.cli.lines import node_name
 from pflow.cli.looking import clock
 from pflow.cli.screen import lasted, one_line, result, shortened
 from pflow.cli.which import folder_of
@@ -34,6 +33,7 @@ from pflow.model.run import (
     Tried,
 )
 from pflow.model.value import json_text, portable
+from pflow.model.visit import short
 from pflow.storage.runs import RunFolder
 
 _MARKS = {"completed": "✓", "failed": "✗", "skipped": "ℹ", "cancelled": "ℹ"}
@@ -71,9 +71,7 @@ def trace_view(folder: RunFolder) -> dict[str, Any]:
         "forked": opened.forked or None,
         "timeline": timeline,
         "failure": _failure(scenes, failure) if failure is not None else None,
-        "unfinished": [
-            {"node_id": node_name(visit), "visit": visit, **scenes.of(visit)} for visit in scenes.unfinished()
-        ],
+        "unfinished": [{"node_id": short(visit), "visit": visit, **scenes.of(visit)} for visit in scenes.unfinished()],
         "path": str(folder.path),
     }
     shown_view: dict[str, Any] = redactor(None, {}, None).value(view)
@@ -94,7 +92,7 @@ def _failure(scenes: Scenes, failure: Failure) -> dict[str, Any]:
     """Where a run failed, with what the node was given and what it saw."""
     visit = failure.chain[-1] if failure.chain else ""
     extra = {"context": failure.context, "stack_trace": failure.stack_trace}
-    own = {"node_id": node_name(visit) or None, "visit": visit or None, **shown(failure), **extra}
+    own = {"node_id": short(visit) or None, "visit": visit or None, **shown(failure), **extra}
     return own | (scenes.of(visit) if visit else {"params": None, "inputs": None, "shared": {}, "attempts": []})
 
 
@@ -107,7 +105,7 @@ def _entry(record: AnyRecord, start: float) -> dict[str, Any] | None:
         return None
     visit = getattr(record, "visit", "")
     at = {"offset_ms": round((record.t - start) * 1000, 3)}
-    return at | ({"node_id": node_name(visit), "visit": visit} if visit else {}) | describe(record)
+    return at | ({"node_id": short(visit), "visit": visit} if visit else {}) | describe(record)
 
 
 def _ended(record: Ended) -> dict[str, Any]:

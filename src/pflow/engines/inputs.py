@@ -9,6 +9,7 @@ from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import outputs_of
 from pflow.model.redact import HIDDEN
+from pflow.model.visit import is_nested, node_of
 from pflow.planning.inputs import start
 from pflow.planning.plan import Values
 
@@ -24,9 +25,9 @@ def rebuilt(run: Run, wanted: Callable[[str], bool]) -> Iterator[tuple[str, dict
     inputs = {name: HIDDEN if _is_reference(name, value) else value for name, value in opened.inputs.items()}
     values: Values = start(plan.workflow, inputs, opened.run, opened.t)
     for visit, outcome in run.memory.ended.items():
-        if "/" in visit:
+        if is_nested(visit):
             continue
-        node = visit.rpartition("#")[0]
+        node = node_of(visit)
         if outcome.attempts and not outcome.reused and wanted(visit):
             planned = plan.nodes[node]
             try:

@@ -18,6 +18,7 @@ from pflow.model.conversation import brief
 from pflow.model.redact import Redactor
 from pflow.model.run import Outcome
 from pflow.model.value import portable
+from pflow.model.visit import is_nested, node_of, parts_of
 from pflow.storage.files import safe_name
 from pflow.storage.views import Views
 
@@ -104,9 +105,9 @@ def state(run: Run) -> dict[str, Any]:
         "nodes_total": len(run.root.plan.graph.ids),
         "nodes_completed": len(
             {
-                visit.rpartition("#")[0]
+                node_of(visit)
                 for visit, one in memory.ended.items()
-                if "/" not in visit and one.status == "completed"
+                if not is_nested(visit) and one.status == "completed"
             }
         ),
         "steps": steps,
@@ -147,8 +148,7 @@ def _input(visit: str) -> str:
 def node_folder(visit: str) -> str:
     """The folder of a visit's views: ``nodes/a`` for ``a#1``, ``nodes/a#2`` for its second, nested ones inside."""
     path = PurePosixPath()
-    for part in visit.split("/"):
-        node, mark, n = part.rpartition("#")
-        name = safe_name(node) + ("" if n == "1" else f"#{n}") if mark else safe_name(part)
-        path = path / "nodes" / name if mark else path / name
+    for part, n in parts_of(visit):
+        name = safe_name(part) + (f"#{n}" if n > 1 else "")
+        path = path / "nodes" / name if n else path / name
     return str(path)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pflow.kernel import telling
 from pflow.kernel.memory import AskKey
-from pflow.kernel.scope import SPIN, Ready
+from pflow.kernel.scope import SPIN, Ready, Scope
 from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
+from pflow.model.visit import node_of
 from pflow.model.workflow import Workflow
 from pflow.nodes.step import StepContext
 from pflow.planning.plan import Plan, Values
@@ -28,6 +30,9 @@ USER = "user"  # the port of questions to a person
 DOUBT = "doubt"
 HELD = "held"
 _LOOK = 0.2  # seconds between looks into the inbox
+# A worker lets others have the event loop after so many visits. It is a number and not a time: else the order of a
+# journal whose branches run side by side would depend on the speed of the machine.
+TURN = 16
 
 
 class Loader(Protocol):
@@ -48,6 +53,7 @@ class Guide:
         folder: Path | None = None,
         output_limit: int = 10_000_000,
         spin: int = SPIN,
+        turn: int = TURN,
         on_doubt: Decision | None = None,
         answer: Callable[[Asked], Awaitable[Any]] | None = None,
         decide: Callable[[str, int], Awaitable[Decision | None]] | None = None,
@@ -57,21 +63,20 @@ class Guide:
         self.folder = folder  # of the run: messages arrive in its inbox
         self.output_limit = output_limit
         self.spin = spin  # how often a graph may come back to its nodes without waiting for anybody
+        self.turn = turn  # visits after which a worker lets others have the event loop
         self.on_doubt = on_doubt
         self.answer = answer  # asks a person who is present; None from it means "not now"
         self.decide = decide  # the same for a doubt, by visit and attempt
 
 
 class Desk:
-    """The waits of one run."""
+    """The people that one run waits for, and the messages that reach it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._waits: dict[AskKey, asyncio.Future[Any]] = {}
         self.doubts: dict[str, int] = {}  # visits that wait for a decision → the attempt that was cut off
         self.held: dict[str, Failure] = {}  # visits that wait for the run to be resumed with more
-        self._asking = 0  # people who are being asked right now
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()  # there is one terminal
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
@@ -84,22 +89,23 @@ class Desk:
         if self._timer is not None:
             self._timer.cancel()
 
-    async def ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
+    async def ask(self, step: StepContext, scope: Scope, n: int, question: str, choices: tuple[str, ...]) -> Any:
         """The answer to a question: the recorded one, or that of whoever answers first."""
         run = self._run
         key = (step.visit, USER, n)
         if key in run.memory.replies:
             return run.memory.replies[key]
         if key not in run.memory.asked:
-            run.post(step.scope, Asked(run.clock.now(), step.visit, step.attempt, USER, n, question, choices))
+            run.post(scope, Asked(run.clock.now(), step.visit, step.attempt, USER, n, question, choices))
         asked = run.memory.asked[key]
-        run.door.step_event(step, "ask", {"question": question, "choices": list(choices), "visit": step.visit})
+        step.emit("ask", question=question, choices=list(choices), visit=step.visit)
         answer = run.guide.answer
-        await self._wait(key, None if answer is None else lambda: self._answer(answer, asked))
+        await run.waits.wait(key, None if answer is None else partial(self._answer, answer, asked))
         return run.memory.replies[key]
 
     async def _answer(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked) -> None:
-        value = await answer(asked)
+        async with self._one_at_a_time:
+            value = await answer(asked)
         if value is not None:
             self.reply((asked.visit, asked.port, asked.n), value)
 
@@ -108,25 +114,28 @@ class Desk:
         run = self._run
         run.note(Replied(run.clock.now(), *key, plain(value)))
         run.journal.sync()
-        waiting = self._waits.get(key)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
+        run.waits.answer(key)
 
-    async def settle(self, ready: Ready, attempt: int) -> Outcome | None:
+    async def settle(self, scope: Scope, ready: Ready, attempt: int) -> Outcome | None:
         """Decide about a visit whose effect may have happened: an outcome, or None to run it again."""
         run, visit = self._run, ready.visit.id
         if visit not in run.memory.decided:
             decision = run.guide.on_doubt
             if decision is None:
-                telling.doubt(run, visit, attempt)
+                telling.doubt(run, scope, visit, attempt)
                 self.doubts[visit] = attempt
-                decide = run.guide.decide
-                ask = None if decide is None else lambda: self._decide(decide, visit, attempt)
-                decision = await self._wait((visit, DOUBT, attempt), ask)
+                key, decide = (visit, DOUBT, attempt), run.guide.decide
+                decision = await run.waits.wait(key, None if decide is None else partial(self._decide, decide, key))
             assert decision is not None
             self.doubts.pop(visit, None)
             run.note(Doubt(run.clock.now(), visit, attempt, decision))
         return _settled(run.memory.decided[visit], ready, attempt)
+
+    async def _decide(self, decide: Callable[[str, int], Awaitable[Decision | None]], key: AskKey) -> None:
+        async with self._one_at_a_time:
+            decision = await decide(key[0], key[2])
+        if decision is not None:
+            self._run.waits.answer(key, decision)
 
     async def hold(self, ready: Ready, failure: Failure) -> None:
         """Hold a visit that cannot go on now, until the run is resumed with more."""
@@ -137,49 +146,16 @@ class Desk:
         ready.attempt += 1
         ready.begun = False
         self.held[visit] = failure
-        await self._wait((visit, HELD, ready.attempt), None)
-
-    async def _decide(self, decide: Callable[[str, int], Awaitable[Decision | None]], visit: str, attempt: int) -> None:
-        decision = await decide(visit, attempt)
-        waiting = self._waits.get((visit, DOUBT, attempt))
-        if decision is not None and waiting is not None and not waiting.done():
-            waiting.set_result(decision)
-
-    async def _wait(self, key: AskKey, ask: Callable[[], Awaitable[None]] | None) -> Any:
-        """Wait for an answer, from a person here if there is one to ask, else from elsewhere."""
-        waiting = self._waits[key] = asyncio.get_running_loop().create_future()
-        self._run.busy -= 1
-        try:
-            if ask is not None:
-                self._asking += 1
-                try:
-                    async with self._one_at_a_time:
-                        await ask()
-                finally:
-                    self._asking -= 1
-            self.look()
-            return await waiting
-        finally:
-            self._run.busy += 1
-            del self._waits[key]
+        await run.waits.wait((visit, HELD, ready.attempt))
 
     # ── pausing, and messages ──
 
-    def look(self) -> None:
-        """See, as soon as what is under way has had its turn, whether the run can only wait."""
-        if self._waits and not self._run.busy:
-            asyncio.get_running_loop().call_soon(self._pause_if_idle)
-
-    def _pause_if_idle(self) -> None:
-        if self._idle():
+    def pause_if_stuck(self) -> None:
+        """Leave the run if it can only wait; what has just arrived may be the answer."""
+        if self._run.waits.only_pause():
             self._receive()
-        if self._idle():
+        if self._run.waits.only_pause():
             self._run.leave("paused")
-
-    def _idle(self) -> bool:
-        open_waits = any(not waiting.done() for waiting in self._waits.values())
-        answered = any(waiting.done() for waiting in self._waits.values())
-        return open_waits and not answered and not self._run.busy and not self._asking
 
     def _receive_now_and_later(self) -> None:
         self._receive()
@@ -203,11 +179,7 @@ class Desk:
             return True  # nobody knows what it means
         visit, node = message.get("visit"), message.get("node")
         for key in list(self._run.memory.asked):
-            if (
-                key[1] == USER
-                and visit in (None, key[0])
-                and node in (None, key[0].rpartition("/")[2].rpartition("#")[0])
-            ):
+            if key[1] == USER and visit in (None, key[0]) and node in (None, node_of(key[0])):
                 self.reply(key, message.get("value"))
                 return True
         return False

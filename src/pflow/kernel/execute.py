@@ -11,10 +11,10 @@ from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel import reusing, trial
 from pflow.kernel.attempt import attempt, delay_before
 from pflow.kernel.scope import Ready, Scope
+from pflow.kernel.step import Step
 from pflow.lang.expression import describe
 from pflow.model.run import Failure, Outcome, Visit
 from pflow.model.value import digest
-from pflow.nodes.step import StepContext
 from pflow.reuse.policy import Call, Recalled
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
         ready.used.update(run.memory.used.get(visit.id, {}))
     if run.reuse.active and scope.live is None:  # graphs are never cached
         upstream = scope.upstream(planned)
-        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.stored)
+        ready.call = Call(run.run_id, visit, scope.plan, planned, params, upstream, scope.values, run.memory.shared)
         if not planned.type.composite:
             found = run.reuse.recall(ready.call)
             if isinstance(found, Recalled):
@@ -54,7 +54,7 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
     started = perf_counter()
     visit, kind, policy = ready.visit, ready.planned.type, ready.planned.node.policy
     if visit.id in run.memory.begun and not ready.begun:
-        settled = await run.desk.settle(ready, run.memory.begun[visit.id])
+        settled = await run.desk.settle(scope, ready, run.memory.begun[visit.id])
         if settled is not None:
             return settled
     if run.reuse.claims and ready.call is not None and not kind.composite:
@@ -69,9 +69,9 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
     first = run.memory.failed_before.get(visit.id, 0)  # attempts before a reopening do not count again
     while True:
         run.begin(ready)
-        step = StepContext(run.door, visit, ready.attempt, ready.params, scope) if kind.wants_step else None
+        step = Step(run, scope, visit, ready.attempt, ready.params) if kind.wants_step else None
         if step is not None and kind.watched:
-            step.declared = frozenset(kind.declared.shared)
+            step.may_share = frozenset(kind.declared.shared)
         made = await attempt(kind, step, ready.params, policy.timeout, f"{run.run_id}:{visit.id}")
         if step is not None:
             run.keep(ready, step)

@@ -6,13 +6,12 @@ it was fed, and hears the answers that it had heard before it asks anew.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError
 from pflow.kernel.attempt import Failed
 from pflow.model.conversation import Conversation
-from pflow.model.run import PULL, Answer, Asked, Outcome
+from pflow.model.run import PULL, Answer, Asked, Feed, Outcome
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
@@ -29,30 +28,23 @@ class Live:
         self.feeds: dict[str, list[dict[str, Any]]] = {}  # by visit
         self.asked: dict[str, set[Ask]] = {}
         self.answers: dict[str, dict[Ask, Answer]] = {}
-        self.waits: dict[tuple[str, Ask], asyncio.Future[None]] = {}
+        self.changed: list[Conversation] = []  # by the visit that ended last
         self.contexts: dict[str, Conversation] = {}  # the newest by id
         self.main: Conversation | None = None
 
-    def feed(self, visit: str, values: dict[str, Any]) -> None:
-        """A visit under way was pushed to."""
-        self.feeds.setdefault(visit, []).append(values)
+    def take(self, command: Feed | Answer) -> None:
+        """A visit under way was pushed to, or answered."""
+        if isinstance(command, Feed):
+            self.feeds.setdefault(command.visit, []).append(command.values)
+        else:
+            self.answers.setdefault(command.visit, {})[command.port, command.n] = command
 
     def ask(self, fact: Asked) -> None:
         """A visit pulls."""
         self.asked.setdefault(fact.visit, set()).add((fact.port, fact.n))
 
-    def answer(self, answer: Answer) -> bool:
-        """Keep an answer; tells whether somebody waits for it here."""
-        ask = (answer.port, answer.n)
-        self.answers.setdefault(answer.visit, {})[ask] = answer
-        waiting = self.waits.pop((answer.visit, ask), None)
-        if waiting is None or waiting.done():
-            return False
-        waiting.set_result(None)
-        return True
-
-    def ended(self, visit: str, outcome: Outcome) -> list[Conversation]:
-        """A visit is over; tells which conversations it changed. Tried again, it asks anew for what it did not get."""
+    def ended(self, visit: str, outcome: Outcome) -> None:
+        """A visit is over, and has changed conversations. Tried again, it asks anew for what it did not get."""
         self.feeds.pop(visit, None)
         self.asked.pop(visit, None)
         answers = self.answers.pop(visit, {})
@@ -60,9 +52,10 @@ class Live:
             good = {ask: answer for ask, answer in answers.items() if answer.failure is None}
             if good:
                 self.answers[visit] = good
-        return [value for value in outcome.outputs.values() if isinstance(value, Conversation) and self._changed(value)]
+        made = [value for value in outcome.outputs.values() if isinstance(value, Conversation)]
+        self.changed = [one for one in made if self._is_news(one)]
 
-    def _changed(self, made: Conversation) -> bool:
+    def _is_news(self, made: Conversation) -> bool:
         known = self.contexts.get(made.context_id)
         self.contexts[made.context_id] = made
         if made.context_type == "main":
@@ -73,12 +66,11 @@ class Live:
 class Stream:
     """The live inputs of one attempt."""
 
-    def __init__(self, run: Run, scope: Scope, live: Live, step: StepContext, inputs: dict[str, Any]) -> None:
+    def __init__(self, run: Run, scope: Scope, live: Live, step: StepContext) -> None:
         self._run = run
         self._scope = scope
         self._live = live
         self._step = step
-        self._inputs = inputs
         self._pulls: dict[str, int] = {}
         self.ports = scope.plan.nodes[step.node_id].ports
 
@@ -93,7 +85,7 @@ class Stream:
 
     def values(self) -> dict[str, Any]:
         """What has been pushed so far."""
-        made = dict(self._inputs)
+        made = dict(self._step.inputs)
         for values in self._live.feeds.get(self._step.visit, ()):
             made |= values
         return made
@@ -112,7 +104,7 @@ class Stream:
                 run.post(self._scope, Asked(run.clock.now(), visit, self._step.attempt, *ask))
                 run.go(self._scope)
             if ask not in live.answers.get(visit, ()):
-                await self._wait((visit, ask))
+                await self._run.waits.wait((visit, *ask))
         answer = live.answers[visit][ask]
         if answer.failure is not None:
             raise Failed(answer.failure)
@@ -129,16 +121,3 @@ class Stream:
         if not edges:
             known = ", ".join(self.ports) or "none"
             raise NodeError(f'cannot pull "{name}": no edge leads to it', f"connected inputs: {known}", "pull")
-
-    async def _wait(self, key: tuple[str, Ask]) -> None:
-        """Wait for an answer; whoever gives it counts us as at work again."""
-        waiting = self._live.waits[key] = asyncio.get_running_loop().create_future()
-        self._run.busy -= 1
-        self._run.desk.look()
-        try:
-            await waiting
-        except asyncio.CancelledError:
-            if waiting.cancelled() or not waiting.done():
-                self._run.busy += 1
-                self._live.waits.pop(key, None)
-            raise

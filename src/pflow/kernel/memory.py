@@ -16,14 +16,18 @@ from pflow.model.run import (
     Fact,
     Failure,
     Finished,
+    Loaded,
     Opened,
     Outcome,
     Reopened,
     Replied,
+    Shared,
+    Space,
     Stored,
     Tried,
     Used,
 )
+from pflow.model.visit import is_nested, owner_of, prefix_of
 
 AskKey = tuple[str, str, int]  # visit, port, n
 
@@ -46,7 +50,9 @@ class Memory:
         self.asked: dict[AskKey, Asked] = {}  # open questions
         self.replies: dict[AskKey, Any] = {}
         self.used: dict[str, dict[str, Any]] = {}  # what the failed attempts of visits that did not succeed used
-        self.stored: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}  # what nodes left for each other
+        self.stored: dict[Space, dict[str, Any]] = {}  # what a graph's nodes put into its store
+        self.loaded: dict[str, str] = {}  # documents that were loaded on the way → the run's copy
         self.held: dict[str, Failure] = {}  # visits that were refused something and have not ended → what
         self.nested: dict[str, dict[str, list[Fact]]] = {}  # composite visit → prefix → the facts below it
         self._folds: dict[type, Any] = {
@@ -58,7 +64,9 @@ class Memory:
             Tried: self._tried,
             Replied: self._replied,
             Doubt: self._doubt,
+            Shared: self._shared,
             Stored: self._stored,
+            Loaded: self._loaded,
             Finished: self._finished,
             Cancelled: self._nothing,
             Used: self._used,
@@ -84,7 +92,7 @@ class Memory:
         visit, outcome = record.visit, record.outcome
         self.ended.pop(visit, None)
         self.ended[visit] = outcome
-        if "/" in visit:
+        if is_nested(visit):
             self._keep(visit, record)
         if self.wait_until:
             self.wait_until.pop(visit, None)
@@ -111,7 +119,7 @@ class Memory:
     def _asked(self, record: Asked) -> None:
         if not record.port.startswith(PULL):
             self.asked[record.visit, record.port, record.n] = record
-        if "/" in record.visit:
+        if is_nested(record.visit):
             self._keep(record.visit, record)
 
     def _reopened(self, record: Reopened) -> None:
@@ -150,8 +158,17 @@ class Memory:
     def _used(self, record: Used) -> None:
         self.used[record.visit] = record.usage
 
+    def _shared(self, record: Shared) -> None:
+        self.shared[record.key] = record.value
+
     def _stored(self, record: Stored) -> None:
-        self.stored[record.key] = record.value
+        space = self.stored.setdefault(record.space, {})
+        space.pop(record.key, None)
+        if record.value is not None:
+            space[record.key] = record.value
+
+    def _loaded(self, record: Loaded) -> None:
+        self.loaded[record.path] = record.name
 
     def _finished(self, record: Finished) -> None:
         self.finished = record
@@ -160,7 +177,7 @@ class Memory:
         """Told to schedulers, or shown to people; nothing to remember."""
 
     def _keep(self, visit: str, fact: Fact) -> None:
-        prefix = visit[: visit.rindex("/") + 1]
+        prefix = prefix_of(visit)
         self.nested.setdefault(owner_of(prefix), {}).setdefault(prefix, []).append(fact)
 
     def _forget(self, visit: str) -> None:
@@ -178,11 +195,3 @@ class Memory:
                 self.failed_before[child] = self.tried.get(child, 0)
                 self._reopen_below(child, marker)
             facts.append(marker)
-
-
-def owner_of(prefix: str) -> str:
-    """The composite visit below which a prefix is: the longest start of it that is a visit's id."""
-    path = prefix[:-1]
-    while "#" not in path.rpartition("/")[2]:
-        path = path.rpartition("/")[0]
-    return path

@@ -13,45 +13,46 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError
 from pflow.kernel.attempt import Failed, call, outputs
-from pflow.kernel.replay import follow
 from pflow.kernel.scope import Scope, declared_outputs
 from pflow.model.conversation import spelled_out
-from pflow.model.run import Cancelled, Failure, Visit
+from pflow.model.run import Cancelled, Failure
 from pflow.model.value import digest, plain
-from pflow.nodes.step import Iteration, StepContext, add_usage
+from pflow.model.visit import item_prefix, workflow_prefix
+from pflow.nodes.step import Iteration, add_usage
 from pflow.planning.plan import Values
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
+    from pflow.kernel.step import Step
 
 DEPTH = 10  # workflows inside workflows
 
 
-async def run_workflow(run: Run, step: StepContext, ref: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+async def run_workflow(step: Step, ref: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Run a workflow inside a step, isolated from the one around it."""
-    outer: Scope = step.scope
+    run, outer = step.run, step.scope
     if run.guide.load is None:
         raise NodeError("this run cannot load workflows", "give it a loader")
     if outer.depth >= DEPTH:
         raise NodeError(f"workflows are nested deeper than {DEPTH}", "does one call itself?", kind="validation")
     plan, values = run.guide.load(ref, outer.plan.workflow, plain(dict(inputs)))
     k, step.nested = step.nested, step.nested + 1
-    prefix = f"{step.visit}/~{k}/" if k else f"{step.visit}/"
+    prefix = workflow_prefix(step.visit, k)
     label = f"{outer.label}{step.node_id}/"
     scope = Scope(plan, values, prefix, label, plan.workflow.width, outer.depth + 1, run.guide.spin)
-    scope.base = _base(run, step)
-    await _drive(run, step, scope)
+    scope.base = _base(step)
+    await _drive(step, scope)
     made: dict[str, Any] = spelled_out(declared_outputs(scope))
     return made
 
 
 async def run_each(
-    run: Run, step: StepContext, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
+    step: Step, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
 ) -> list[Iteration]:
     """Run a part of the step's own workflow once for each item; a failure ends all of it, or its item only."""
-    outer: Scope = step.scope
+    outer = step.scope
     plan = outer.plan.bodies[step.node_id]
-    base = _base(run, step)
+    base = _base(step)
     made: list[Iteration | None] = [None] * len(items)
     numbers, done = iter(range(len(items))), count(1)  # shared by the workers below: each takes the next
 
@@ -59,11 +60,11 @@ async def run_each(
         for i in numbers:
             values = Values({name: items[i], "__index__": i}, outer.values)
             label = f"{outer.label}{step.node_id}[{i}]/"
-            scope = Scope(plan, values, f"{step.visit}/{i}/", label, outer.width, outer.depth)
+            scope = Scope(plan, values, item_prefix(step.visit, i), label, outer.width, outer.depth)
             scope.base, scope.outer = base, outer
             failure = None
             try:
-                await _drive(run, step, scope)
+                await _drive(step, scope)
             except Failed as error:
                 if fail_fast:
                     raise
@@ -94,14 +95,11 @@ async def _together(works: list[Coroutine[Any, Any, None]]) -> None:
             task.result()
 
 
-async def call_type(run: Run, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
+async def call_type(step: Step, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
     """Execute another node type as a part of the step; what it stores and uses counts as the step's."""
-    if run.guide.registry is None:
-        raise NodeError("this run knows no other node types", "give it a registry")
-    kind = run.guide.registry.get(type_name)
+    kind = step.registry.get(type_name)
     own = kind.convert({kind.canonical(key): value for key, value in params.items()})
-    inner = StepContext(run.door, Visit(step.visit, step.node_id), step.attempt, own, step.scope)
-    inner.asks, inner.nested = step.asks, step.nested  # its questions and workflows are counted with the step's
+    inner = step.inner(own)
     try:
         returned = await call(kind, inner if kind.wants_step else None, own, None, step.idempotency_key)
     finally:
@@ -111,31 +109,31 @@ async def call_type(run: Run, step: StepContext, type_name: str, params: dict[st
     return outputs(returned)[0]
 
 
-async def _drive(run: Run, step: StepContext, scope: Scope) -> None:
+async def _drive(step: Step, scope: Scope) -> None:
     """Run a scope to its end; raises what it failed with."""
+    run = step.run
     for fact in list(run.memory.below(step.visit, scope.prefix)):
-        follow(scope, fact)
+        scope.replay(fact)
     done = scope.done = asyncio.get_running_loop().create_future()
-    weight = 0 if scope_is_composite(step) else 1  # a plain node that runs a workflow only waits meanwhile
-    run.busy -= weight
-    try:
-        run.enter(scope)
-        await asyncio.wait({done})  # waited for, not awaited: a cancel must not cancel it
-    except asyncio.CancelledError:
-        if not run.leaving:
-            await _drain(run, scope, done)
-        raise
-    finally:
-        run.busy += weight
+    with run.waits.aside(step.visit):
+        try:
+            run.enter(scope)
+            # Waited for, not awaited: a cancel of this visit must not cancel the future, which tells when the visits
+            # inside have ended. They are stopped through their scheduler, like any others, and drained.
+            await asyncio.wait({done})
+        except asyncio.CancelledError:
+            if not run.leaving:
+                await _drain(run, scope, done)
+            raise
     finish = scope.finish
     if finish is not None and finish.status != "completed":
         raise Failed(finish.failure or Failure("cancelled", "a workflow inside this node was cancelled"))
 
 
-def _base(run: Run, step: StepContext) -> str:
+def _base(step: Step) -> str:
     """The lineage of what a nested scope is given: that of everything before its visit."""
-    scope: Scope = step.scope
-    return digest(scope.upstream(scope.plan.nodes[step.node_id])) if run.reuse.active else ""
+    scope = step.scope
+    return digest(scope.upstream(scope.plan.nodes[step.node_id])) if step.run.reuse.active else ""
 
 
 async def _drain(run: Run, scope: Scope, done: asyncio.Future[None]) -> None:
@@ -143,9 +141,3 @@ async def _drain(run: Run, scope: Scope, done: asyncio.Future[None]) -> None:
     run.tell(scope, Cancelled(run.clock.now(), run.run_id, "stopped"))
     if not done.done():
         await asyncio.wait({done})
-
-
-def scope_is_composite(step: StepContext) -> bool:
-    """Whether the step's own type is one that only runs others."""
-    scope: Scope = step.scope
-    return scope.plan.nodes[step.node_id].type.composite

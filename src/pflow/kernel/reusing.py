@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pflow.kernel.scope import Ready, Scope
-from pflow.model.run import Ended, Outcome, Stored
+from pflow.model.run import Ended, Outcome, Shared
 from pflow.model.value import digest
 from pflow.reuse.policy import Recalled
 
@@ -31,13 +31,13 @@ async def claim(run: Run, scope: Scope, ready: Ready) -> Outcome | None:
         return None  # our own, and settled already
     text = f"it was cut off in run {found.run_id} and may have taken effect"
     run.say(scope, ready, "log", {"level": "warn", "message": text})
-    return await run.desk.settle(ready, 0)
+    return await run.desk.settle(scope, ready, 0)
 
 
 def take(run: Run, found: Recalled) -> Outcome:
     """Take over an earlier outcome, with what was stored on the way to it."""
     for key, value in found.writes.items():
-        run.note(Stored(run.clock.now(), key, value))
+        run.note(Shared(run.clock.now(), key, value))
     return found.outcome
 
 

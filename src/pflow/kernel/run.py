@@ -12,23 +12,20 @@ import asyncio
 from collections import deque
 from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
-from pflow.errors import InternalError
 from pflow.kernel import reusing, telling
 from pflow.kernel.clock import Clock, SystemClock
 from pflow.kernel.desk import Desk, Guide
-from pflow.kernel.door import Door
 from pflow.kernel.execute import execute, prepare
 from pflow.kernel.feed import Hub
-from pflow.kernel.live import Live
 from pflow.kernel.memory import Memory
 from pflow.kernel.ports import Log, Watcher
 from pflow.kernel.scope import Ready, Scope, cancelled
+from pflow.kernel.waits import Waits
 from pflow.model.run import (
     Answer,
-    Asked,
+    AnyRecord,
     Began,
     Cancelled,
     Command,
@@ -38,22 +35,20 @@ from pflow.model.run import (
     Feed,
     Finish,
     Finished,
-    Note,
     Opened,
     RunStatus,
     Say,
+    Shared,
     Start,
     Stop,
-    Stored,
     Tried,
     Used,
+    Visit,
 )
 from pflow.model.value import plain
 from pflow.nodes.step import StepContext, add_usage
 from pflow.planning.plan import Plan, Values
 from pflow.reuse.policy import Never, Reuse
-
-SLICE = 0.01  # seconds a worker keeps the event loop to itself
 
 
 class Run:
@@ -83,17 +78,16 @@ class Run:
         self.workspace = workspace or Path.cwd()
         self.memory = Memory()
         self.desk = Desk(self)
-        self.door = Door(self)
+        self.waits = Waits(self.desk.pause_if_stuck)
         self.root = Scope(plan, values, "", "", width, spin=self.guide.spin)
         self.left: Literal["", "paused", "interrupted"] = ""  # why the run was left unfinished
         self.watcher: Watcher | None = None
-        self.busy = 0  # visits at work, those that only wait not counted
         self.leaving = False
         self._error: BaseException | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._posted: deque[tuple[Scope, Fact]] = deque()
         self._done: asyncio.Future[None] | None = None
-        self._yielded = 0.0
+        self._turn = self.guide.turn
 
     @property
     def status(self) -> RunStatus:
@@ -110,7 +104,6 @@ class Run:
     async def drive(self) -> None:
         """Run until the end, a pause or an interrupt; see ``status`` for which."""
         self._done = asyncio.get_running_loop().create_future()
-        self._yielded = perf_counter()
         telling.phase(self, "phase:start")
         self.desk.open()
         try:
@@ -136,7 +129,7 @@ class Run:
                     stopped = cancelled(scope.stopping[visit.id], self.memory.next_attempt(visit.id))
                     self._posted.append((scope, Ended(self.clock.now(), visit.id, stopped)))
                 else:
-                    self._apply(scope, [Start(visit)])
+                    self._start(scope, visit)
         self._work_off()
         self.go(scope)
 
@@ -175,8 +168,8 @@ class Run:
 
     # ── recording and deciding ──
 
-    def note(self, record: Note) -> None:
-        """Write down something that schedulers need not know."""
+    def note(self, record: AnyRecord) -> None:
+        """Write something down and remember it; who knows of schedulers tells them."""
         self.journal.append(record)
         self.memory.fold(record)
 
@@ -190,66 +183,66 @@ class Run:
         posted = self._posted
         while posted:
             scope, fact = posted[0]
-            self.journal.append(fact)
-            self.memory.fold(fact)
+            self.note(fact)
             if type(fact) is Ended:
-                if self.hub.sinks:
-                    telling.ended(self, scope, fact)
-                if self.watcher is not None:
-                    self.watcher.touch(fact.visit, None)
-                scope.fold(fact.visit, fact.outcome)
-                if scope.live is not None:
-                    telling.conversations(self, scope, fact.visit, scope.live.ended(fact.visit, fact.outcome))
-            elif type(fact) is Asked and scope.live is not None:
-                scope.live.ask(fact)
-            self._apply(scope, scope.scheduler.on(fact))
-            posted.popleft()
+                self._tell_ended(scope, fact)
+            commands = scope.take(fact)
+            if scope.live is not None and type(fact) is Ended and self.hub.sinks:
+                telling.conversations(self, scope, fact.visit, scope.live.changed)
+            self._apply(scope, commands)
+            posted.popleft()  # only now: what was posted meanwhile waits for its turn
+
+    def _tell_ended(self, scope: Scope, fact: Ended) -> None:
+        if self.hub.sinks:
+            telling.ended(self, scope, fact)
+        if self.watcher is not None:
+            self.watcher.touch(fact.visit, None)
 
     def _apply(self, scope: Scope, commands: list[Command]) -> None:
+        """Note what a scheduler wants done, as a replay does, and do it."""
         for command in commands:
-            if type(command) is Start:
-                visit = command.visit
-                scope.started[visit.id] = visit
-                made = prepare(self, scope, visit)
-                if isinstance(made, Ready):
-                    scope.ready.append(made)
-                else:
-                    self._posted.append((scope, Ended(self.clock.now(), visit.id, scope.route(visit, made))))
-            elif type(command) is Stop:
-                self._stop(scope, command.visit, command.why)
-            elif type(command) is Finish:
-                self._finish(scope, command)
-            elif scope.live is not None:
-                self._flow(scope, scope.live, command)
-            else:
-                raise InternalError(f"the scheduler gave a command that the kernel does not know: {command}")
+            if scope.note(command):
+                self._do(scope, command)
 
-    def _flow(self, scope: Scope, live: Live, command: Command) -> None:
-        """Hand values to visits that are under way."""
-        if type(command) is Feed:
-            live.feed(command.visit, command.values)
-        elif type(command) is Answer:
-            self.busy += live.answer(command)
-        elif type(command) is Say and self.hub.sinks:
-            telling.about(self, scope, command.node, command.kind, command.data)
+    def _do(self, scope: Scope, command: Command) -> None:
+        match command:
+            case Start(visit):
+                self._start(scope, visit)
+            case Stop(visit=name):
+                self._stop(scope, name)
+            case Finish():
+                self._finish(scope, command)
+            case Answer():
+                self.waits.answer((command.visit, command.port, command.n))
+            case Say():
+                if self.hub.sinks:
+                    telling.about(self, scope, command.node, command.kind, command.data)
+            case Feed():
+                pass  # a visit looks for itself what it was fed
+            case _:
+                assert_never(command)
+
+    def _start(self, scope: Scope, visit: Visit) -> None:
+        made = prepare(self, scope, visit)
+        if isinstance(made, Ready):
+            scope.ready.append(made)
+        else:
+            self._posted.append((scope, Ended(self.clock.now(), visit.id, scope.route(visit, made))))
 
     def tell(self, scope: Scope, fact: Fact) -> None:
         """Tell a nested scheduler what follows from its parent's command; that needs no record of its own."""
         self._apply(scope, scope.scheduler.on(fact))
         self._work_off()
 
-    def _stop(self, scope: Scope, visit: str, why: str) -> None:
+    def _stop(self, scope: Scope, visit: str) -> None:
         waiting = next((ready for ready in scope.ready if ready.visit.id == visit), None)
         if waiting is not None:
             scope.ready.remove(waiting)
-            self._posted.append((scope, Ended(self.clock.now(), visit, cancelled(why, 0))))
-        elif visit not in scope.stopping:
-            scope.stopping[visit] = why
-            if visit in scope.tasks:
-                scope.tasks[visit].cancel()
+            self._posted.append((scope, Ended(self.clock.now(), visit, cancelled(scope.stopping[visit], 0))))
+        elif visit in scope.tasks:
+            scope.tasks[visit].cancel()  # the end follows when its code has let go
 
     def _finish(self, scope: Scope, command: Finish) -> None:
-        scope.finish = command
         if scope is not self.root:
             if scope.done is not None and not scope.done.done():
                 scope.done.set_result(None)
@@ -274,6 +267,8 @@ class Run:
         if not batch or self.leaving:
             return None
         scope.ready = []
+        for ready in batch:
+            self.waits.begin(ready.visit.id)  # here, not in its task: one that has yet to be started is at work, too
         intent = False
         for ready in batch:
             at_once = not ready.wait_until and not self.reuse.claims  # otherwise execute sees to it
@@ -305,19 +300,18 @@ class Run:
         ready: Ready | None = first
         while ready is not None:
             visit = ready.visit.id
-            weight = 0 if ready.planned.type.composite else 1
             scope.tasks[visit] = task
-            self.busy += weight
             try:
                 outcome = await execute(self, scope, ready)
             except asyncio.CancelledError:
                 if self.leaving or visit not in scope.stopping:
-                    raise
+                    raise  # the whole task is to end, not just this visit: its end stays unrecorded
                 outcome = cancelled(scope.stopping[visit], ready.attempt)
             finally:
-                self.busy -= weight
                 del scope.tasks[visit]
             if visit in scope.stopping:
+                # The cancel was for this visit, and it has ended; the task lives on and executes others. Without this,
+                # asyncio would go on counting it as being cancelled, and timeouts in later visits would not be seen.
                 task.uncancel()
             if self._error is not None:
                 return
@@ -325,11 +319,12 @@ class Run:
                 outcome = reusing.remember(self, ready, outcome)
             outcome = scope.route(ready.visit, outcome)
             self.post(scope, Ended(self.clock.now(), visit, outcome, ready.seen))
-            if perf_counter() - self._yielded > SLICE:
+            self._turn -= 1
+            if not self._turn:
+                self._turn = self.guide.turn
                 await asyncio.sleep(0)
-                self._yielded = perf_counter()
+            self.waits.end(visit)  # not before: a run at a turn is no idle run
             ready = self._launch(scope)
-        self.desk.look()
 
     def _reap(self, scope: Scope, ready: Ready, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -339,8 +334,9 @@ class Run:
             if error is not None:
                 self.crash(error)
         elif not self.leaving and visit in scope.stopping:
-            # Cancelled before its first step: its body never ran, so its end is told here.
+            # A task that is cancelled before its first step never runs its body, so nobody else tells this end.
             scope.tasks.pop(visit, None)
+            self.waits.end(visit)
             self.post(scope, Ended(self.clock.now(), visit, cancelled(scope.stopping[visit], ready.attempt)))
             self.go(scope)
 
@@ -363,7 +359,7 @@ class Run:
         ready.seen = step.seen
         for key, value in step.writes.items():
             made = ready.writes[key] = plain(value)
-            self.note(Stored(self.clock.now(), key, made))
+            self.note(Shared(self.clock.now(), key, made))
         add_usage(ready.used, step.used)
 
     def note_usage(self, ready: Ready) -> None:

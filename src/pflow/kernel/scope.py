@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
-from pflow.model.run import Command, Fact, Failure, Finish, Outcome, Visit
+from pflow.errors import InternalError
+from pflow.model.run import (
+    Answer,
+    Asked,
+    Command,
+    Ended,
+    Fact,
+    Failure,
+    Feed,
+    Finish,
+    Outcome,
+    Reopened,
+    Say,
+    Start,
+    Stop,
+    Visit,
+)
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.reuse.policy import Call, Miss
 from pflow.schedulers.topological import Topological
@@ -79,12 +95,55 @@ class Scope:
         self.finish: Finish | None = None
         self.done: asyncio.Future[None] | None = None
 
+    # The one road: a live run and a replay both take facts in with ``take``, and note the commands that follow with
+    # ``note``. A live run does beside what a command says; a replay leaves it undone.
+
     def wake(self) -> list[Command]:
         """Start the scheduler."""
         self.awake = True
         return self.scheduler.start()
 
-    def fold(self, visit: str, outcome: Outcome) -> None:
+    def take(self, fact: Fact) -> list[Command]:
+        """Take a fact in, and return what the scheduler makes of it."""
+        if type(fact) is Ended:
+            self._fold(fact.visit, fact.outcome)
+        elif type(fact) is Asked:
+            if self.live is not None:
+                self.live.ask(fact)
+        elif type(fact) is Reopened:
+            self.finish = None
+        return self.scheduler.on(fact)
+
+    def note(self, command: Command) -> bool:
+        """Note what a command means for this scope; False when that was known already."""
+        match command:
+            case Start(visit):
+                self.started[visit.id] = visit
+            case Stop(visit=name):
+                if name in self.stopping:
+                    return False
+                self.stopping[name] = command.why
+            case Finish():
+                self.finish = command
+            case Feed() | Answer():
+                if self.live is None:
+                    raise InternalError(f"the scheduler of {self.plan.workflow.name!r} cannot command: {command}")
+                self.live.take(command)
+            case Say():
+                pass
+            case _:
+                assert_never(command)
+        return True
+
+    def replay(self, fact: Fact) -> None:
+        """Take in a fact of which all consequences are recorded, or are to come when the scope is entered."""
+        commands = [] if self.awake else self.wake()
+        for command in commands:
+            self.note(command)
+        for command in self.take(fact):
+            self.note(command)
+
+    def _fold(self, visit: str, outcome: Outcome) -> None:
         """Make an ended visit's outputs visible to those after it."""
         node = self.started.pop(visit).node
         self.stopping.pop(visit, None)
@@ -93,6 +152,8 @@ class Scope:
             self.values.update(made)
         self.values[node] = made
         self.lineages[node] = outcome.lineage
+        if self.live is not None:
+            self.live.ended(visit, outcome)
 
     def route(self, visit: Visit, outcome: Outcome) -> Outcome:
         """The outcome with where it leads to, for a scheduler that goes by routes."""

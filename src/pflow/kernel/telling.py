@@ -9,7 +9,7 @@ from pflow.model.conversation import Conversation, brief
 from pflow.model.event import Context
 from pflow.model.run import Ended, Failure
 from pflow.model.value import plain
-from pflow.nodes.step import StepContext
+from pflow.model.visit import node_of
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -47,7 +47,7 @@ def started(run: Run, scope: Scope, ready: Ready) -> None:
 def ended(run: Run, scope: Scope, fact: Ended) -> None:
     """A visit ended."""
     outcome = fact.outcome
-    task = f"node:{scope.label}{scope.started[fact.visit].node}"
+    task = f"node:{scope.label}{node_of(fact.visit)}"
     data: dict[str, Any] = {"taskId": task, "visit": fact.visit, "durationMs": outcome.ms, "attempts": outcome.attempts}
     kind = "task:complete"
     if outcome.status == "skipped":
@@ -75,10 +75,9 @@ def retry(run: Run, scope: Scope, ready: Ready, failure: Failure, delay: float) 
     run.hub.emit(Context(run.run_id, PHASE, task), "task:retry", data | {"error": shown(failure)})
 
 
-def doubt(run: Run, visit: str, attempt: int) -> None:
+def doubt(run: Run, scope: Scope, visit: str, attempt: int) -> None:
     """A visit was cut off while it may have taken effect."""
-    task = f"node:{visit}"
-    run.hub.emit(Context(run.run_id, PHASE, task), "task:doubt", {"taskId": task, "visit": visit, "attempt": attempt})
+    about(run, scope, node_of(visit), "task:doubt", {"visit": visit, "attempt": attempt})
 
 
 def about(run: Run, scope: Scope, node: str, kind: str, data: dict[str, Any]) -> None:
@@ -89,19 +88,15 @@ def about(run: Run, scope: Scope, node: str, kind: str, data: dict[str, Any]) ->
 
 def conversations(run: Run, scope: Scope, visit: str, changed: list[Conversation]) -> None:
     """Conversations are what they were not before."""
-    if not run.hub.sinks:
-        return
-    node = visit.rpartition("/")[2].rpartition("#")[0]
     for made in changed:
         last = made.last
         added = {"last": {"role": last.role, "content": last.content}} if last else {}
-        about(run, scope, node, "context:update", {"visit": visit, **made.brief(), **added})
+        about(run, scope, node_of(visit), "context:update", {"visit": visit, **made.brief(), **added})
 
 
-def of_step(run: Run, step: StepContext, kind: str, data: dict[str, Any]) -> None:
+def of_step(run: Run, scope: Scope, node: str, kind: str, data: dict[str, Any]) -> None:
     """Something that node code said; an ``agent:…`` event names its agent in the context as well."""
-    scope: Scope = step.scope
-    task = f"node:{scope.label}{step.node_id}"
+    task = f"node:{scope.label}{node}"
     agent = str(data.get("agent", "")) if kind.startswith("agent:") else ""
     run.hub.emit(Context(run.run_id, PHASE, task, agent), kind, {"taskId": task, **brief(plain(data))})
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.kernel.attempt import attempt
 from pflow.kernel.scope import Ready, Scope
+from pflow.kernel.step import Step
 from pflow.model.run import Failure
 from pflow.model.value import same
 from pflow.nodes.purity import Verdict, verify
 from pflow.nodes.spec import NodeType
-from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
@@ -50,13 +50,13 @@ def failed(run: Run, scope: Scope, ready: Ready, failure: Failure) -> None:
         _judge(run, scope, ready, Verdict(False, failure.message))
 
 
-def _step(run: Run, scope: Scope, ready: Ready, kind: NodeType) -> StepContext | None:
+def _step(run: Run, scope: Scope, ready: Ready, kind: NodeType) -> Step | None:
     """A step whose words and writes go nowhere."""
     if not kind.wants_step:
         return None
-    step = StepContext(run.door, ready.visit, ready.attempt, ready.params, scope)
+    step = Step(run, scope, ready.visit, ready.attempt, ready.params)
     step.cancelled = True
-    step.declared = frozenset(kind.declared.shared)
+    step.may_share = frozenset(kind.declared.shared)
     return step
 
 

@@ -14,7 +14,6 @@ from pflow.app import Result
 from pflow.app.history import find, inspect, recall
 from pflow.cli.outcome import check_key, run_view
 from pflow.cli.person import choice_of
-from pflow.cli.running import node_of
 from pflow.errors import RunBusy, UsageError
 from pflow.kernel.feed import Hub
 from pflow.kernel.run import Run
@@ -22,6 +21,7 @@ from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.small import small
 from pflow.model.event import Envelope
+from pflow.model.visit import is_nested, node_of, short
 from pflow.storage import lease
 from pflow.storage.runs import RunFolder
 
@@ -77,7 +77,7 @@ class Caller:
 
     def _hear(self, envelope: Envelope) -> None:
         kind, data = envelope.event.type, envelope.event.data
-        top = "/" not in str(data.get("visit", ""))
+        top = not is_nested(str(data.get("visit", "")))
         node = str(data.get("taskId", "")).removeprefix("node:")
         if kind in _ENDS and top:
             self._done += 1
@@ -129,7 +129,7 @@ async def reply(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, A
     """Answer a question of a run; where nobody drives it, go on with it."""
     folder, node = bounds.run(given["run"]), given.get("node")
     waiting = list(recall(folder).asked.values())
-    found = [asked for asked in waiting if node in (None, node_of(asked), asked.visit)]
+    found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
     if len(found) != 1:
         names = ", ".join(asked.visit for asked in waiting)
         hint = f"say which with `node`: {names}" if names else "`trace` shows how it stands"
@@ -199,7 +199,7 @@ def _view(made: Result, run: Run, key: str | None) -> dict[str, Any]:
 def _step(step: dict[str, Any]) -> str:
     how = "cached" if step["cached"] else f"{step['status']}, {step['duration_ms']:.0f} ms"
     tries = f", {step['attempts']} attempts" if step["attempts"] > 1 else ""
-    return f"{step['visit'].removesuffix('#1')}: {how}{tries}" + (f" ({step['reason']})" if step["reason"] else "")
+    return f"{short(step['visit'])}: {how}{tries}" + (f" ({step['reason']})" if step["reason"] else "")
 
 
 def _error(error: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import msgspec
 StepStatus = Literal["completed", "failed", "skipped", "cancelled"]
 RunStatus = Literal["running", "completed", "failed", "paused", "interrupted", "cancelled"]
 Decision = Literal["retry", "skip", "fail"]
+Space = Literal["values", "cache", "portals", "session"]  # of a graph's store
 PULL = "pull:"  # begins the port of an ask that another node answers, not a person
 
 
@@ -153,11 +154,26 @@ class Doubt(Record, frozen=True):
     decision: Decision
 
 
-class Stored(Record, frozen=True):
-    """A value put into the run's store."""
+class Shared(Record, frozen=True):
+    """A node left a value for the other nodes of its run."""
 
     key: str
     value: Any = None
+
+
+class Stored(Record, frozen=True):
+    """A node of a graph put a value into the graph's store, which outlives the run; None takes it out again."""
+
+    space: Space
+    key: str
+    value: Any = None
+
+
+class Loaded(Record, frozen=True):
+    """A document was loaded on the way, and the run keeps a copy of it."""
+
+    path: str  # absolute
+    name: str  # of the copy, in the run's folder
 
 
 class Used(Record, frozen=True):
@@ -176,8 +192,31 @@ class Finished(Record, frozen=True):
 
 
 Fact = Ended | Asked | Cancelled | Reopened
-Note = Opened | Began | Tried | Replied | Doubt | Stored | Used | Finished
+Note = Opened | Began | Tried | Replied | Doubt | Shared | Stored | Loaded | Used | Finished
 AnyRecord = Fact | Note
+
+# What stands in records beside ids, kinds and numbers. Whoever writes, reads or seals records goes by these two tables.
+# Values are a node's or a user's, and JSON may not hold them as they are: ``value`` is one, the other fields are
+# mappings of them or structs with fields of their own.
+VALUES: dict[type, tuple[str, ...]] = {
+    Ended: ("outcome",),
+    Outcome: ("outputs", "failure", "usage", "saved"),
+    Failure: ("context",),
+    Opened: ("inputs", "options"),
+    Tried: ("failure",),
+    Finished: ("failure",),
+    Replied: ("value",),
+    Shared: ("value",),
+    Stored: ("value",),
+    Used: ("usage",),
+}
+# Texts are written by nodes and people: they may quote a value.
+TEXTS: dict[type, tuple[str, ...]] = {
+    Outcome: ("reason", "route"),
+    Failure: ("message", "hint", "stack_trace", "suggestions"),
+    Asked: ("question", "choices"),
+    Cancelled: ("why",),
+}
 
 
 # Commands: from a scheduler to the kernel, never written down.

@@ -43,13 +43,13 @@ def _plain_dict(value: dict[Any, Any]) -> dict[str, Value]:
     result = value
     for key, item in value.items():
         made = plain(item)
-        if made is not item or type(key) is not str:
+        name = key if type(key) is str and key.isascii() else key_text(key)
+        if made is not item or name is not key:
             if result is value:
                 result = dict(value)
-            if type(key) is not str:
+            if name is not key:
                 del result[key]
-                key = key_text(key)
-            result[key] = made
+            result[name] = made
     return result
 
 
@@ -99,9 +99,8 @@ def _valid_text(text: str) -> str:
 
 def key_text(key: Any) -> str:
     """A mapping's key as text: JSON's spelling for what JSON knows."""
-    return (
-        key if type(key) is str else json_text(key) if key is None or isinstance(key, (bool, int, float)) else str(key)
-    )
+    known = key is None or isinstance(key, (bool, int, float))
+    return json_text(key) if known else _valid_text(key if type(key) is str else str(key))
 
 
 def portable(value: Value) -> Any:

@@ -21,8 +21,6 @@ _ALIASES = {
     "tools": TOOLS, "toolsin": TOOLS, "toolsout": TOOLS,
 }  # fmt: skip
 _SEPARATORS = re.compile(r"[\s_.-]+")
-STORE = "store:"  # before the keys that nodes write through flow.store
-SESSION = "session"  # the provider and model that main contexts follow
 
 
 @cache
@@ -150,40 +148,50 @@ class Store:
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key."""
-        return self._step.shared.get(STORE + key, default)
+        return self._step.stored("values").get(key, default)
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value; it is on record when this returns."""
-        self._step.store(STORE + key, value)
+        self._step.store("values", key, value)
 
     def delete(self, key: str) -> None:
         """Forget a value."""
-        self._step.store(STORE + key, None)
+        self._step.store("values", key, None)
 
     def keys(self) -> list[str]:
         """The keys that have a value."""
-        shared = self._step.shared
-        return sorted(key.removeprefix(STORE) for key in shared if key.startswith(STORE) and shared[key] is not None)
+        return sorted(self._step.stored("values"))
 
     def get_node_cache(self, node_id: str) -> Any:
         """What a node has cached."""
-        return self.get(f"cache:{node_id}")
+        return self._step.stored("cache").get(node_id)
 
     def set_node_cache(self, node_id: str, value: Any) -> None:
         """Cache something for a node."""
-        self.set(f"cache:{node_id}", value)
+        self._step.store("cache", node_id, value)
 
     def clear_node_cache(self, node_id: str) -> None:
         """Forget what a node has cached."""
-        self.delete(f"cache:{node_id}")
+        self._step.store("cache", node_id, None)
+
+    def get_session(self) -> dict[str, str]:
+        """The provider and model that main contexts follow, where somebody chose them for this run."""
+        return {name: str(value) for name, value in self._step.stored("session").items()}
+
+    def set_session(self, **choice: str) -> None:
+        """Have main contexts follow another provider, or another model, from here on."""
+        for name in choice:
+            if name not in ("provider", "model"):
+                raise NodeError(f'a session has no "{name}"', "it has provider and model")
+            self._step.store("session", name, choice[name])
 
     def get_portal(self, portal_id: str) -> Any:
         """What was last put into a portal."""
-        return self.get(f"portal:{portal_id}")
+        return self._step.stored("portals").get(portal_id)
 
     def set_portal(self, portal_id: str, values: Mapping[str, Any]) -> None:
         """Put something into a portal."""
-        self.set(f"portal:{portal_id}", dict(values))
+        self._step.store("portals", portal_id, dict(values))
 
 
 class Talk:
@@ -343,8 +351,8 @@ class Flow:
 
     def session(self) -> dict[str, str]:
         """The provider and model that main contexts follow."""
-        own = self.step.shared.get(STORE + SESSION) or {}
-        provider, model = str(own.get("provider", "")), str(own.get("model", ""))
+        own = self.store.get_session()
+        provider, model = own.get("provider", ""), own.get("model", "")
         if not model:
             set_ = means()
             model = set_.default if set_ is not None else _default()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -11,7 +12,8 @@ import msgspec
 
 from pflow.errors import PurityError
 from pflow.model.conversation import Conversation
-from pflow.model.run import Failure, Visit
+from pflow.model.run import Failure, Space, Visit
+from pflow.model.workflow import Node, Workflow
 
 if TYPE_CHECKING:
     from pflow.nodes.spec import NodeType
@@ -43,48 +45,6 @@ class Stream(Protocol):
 
     async def pull(self, name: str) -> Any:
         """The live value of an input, or what its source makes of it now."""
-
-
-class Host(Protocol):
-    """What the kernel offers to a step; node code never sees it."""
-
-    run_id: str
-    workspace: Path
-    shared: dict[str, Any]
-    output_limit: int
-
-    @property
-    def scratch(self) -> Path | None:
-        """A private folder that is kept with the run."""
-
-    def step_event(self, step: StepContext, kind: str, data: dict[str, Any]) -> None:
-        """Publish an event of the step."""
-
-    async def step_ask(self, step: StepContext, n: int, question: str, choices: tuple[str, ...]) -> Any:
-        """Wait for a person's answer."""
-
-    def step_stream(self, step: StepContext) -> Stream | None:
-        """What flows into the step while it is under way; None where nothing does."""
-
-    def step_store(self, key: str, value: Any) -> None:
-        """Put a value into the run's store, at once."""
-
-    async def step_run(self, step: StepContext, workflow: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a workflow inside the step."""
-
-    async def step_each(
-        self, step: StepContext, items: list[Any], name: str, body: list[str], width: int, fail_fast: bool
-    ) -> list[Iteration]:
-        """Run nodes of the same workflow once for each item."""
-
-    async def step_call(self, step: StepContext, type_name: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Execute another node type within the step."""
-
-    def step_type(self, type_name: str) -> NodeType:
-        """The node type of this name."""
-
-    def step_types(self) -> list[NodeType]:
-        """Every node type."""
 
 
 def add_usage(total: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -138,65 +98,97 @@ class _Declared(ChainMap[str, Any]):
         return key
 
 
-class StepContext:
-    """One attempt of one visit, as its node sees it."""
+class StepContext(ABC):
+    """One attempt of one visit, as its node sees it; whoever runs it says how each request is met."""
 
-    def __init__(self, host: Host, visit: Visit, attempt: int, params: dict[str, Any], scope: Any = None) -> None:
-        self._host = host
-        self.asks = 0  # questions of this attempt so far
-        self.scope = scope  # the kernel's; node code has no use for it
-        self.nested = 0  # workflows run inside this attempt so far
+    def __init__(self, visit: Visit, attempt: int, params: dict[str, Any]) -> None:
         self.visit = visit.id
         self.node_id = visit.node
         self.attempt = attempt
         self.params = params
         self.inputs = visit.inputs
+        self.asks = 0  # questions of this attempt so far
+        self.nested = 0  # workflows run inside this attempt so far
         self.writes: dict[str, Any] = {}  # to shared keys; recorded when the attempt ends
         self.used: dict[str, Any] = {}
         self.seen = 0  # how often something was pushed to it before it returned
         self.cancelled = False
-        self.declared: frozenset[str] | None = None  # the shared keys that a node which promised to be safe may touch
+        self.may_share: frozenset[str] | None = None  # the shared keys that a node which promised to be safe may touch
+
+    # ── where it is ──
 
     @property
+    @abstractmethod
     def run_id(self) -> str:
         """The run's id."""
-        return self._host.run_id
 
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of this visit, and for no other visit anywhere."""
-        return f"{self._host.run_id}:{self.visit}"
+        return f"{self.run_id}:{self.visit}"
 
     @property
+    @abstractmethod
     def workspace(self) -> Path:
         """Where pflow was started: commands run and relative paths begin there."""
-        return self._host.workspace
+
+    @property
+    @abstractmethod
+    def scratch(self) -> Path | None:
+        """A private folder that is kept with the run; None for a run without one."""
+
+    @property
+    @abstractmethod
+    def output_limit(self) -> int:
+        """Bytes of a command's output that are kept in memory."""
+
+    @property
+    @abstractmethod
+    def workflow(self) -> Workflow:
+        """The workflow that the node stands in."""
+
+    @property
+    @abstractmethod
+    def node(self) -> Node:
+        """The node, as it is declared there."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Mapping[str, Any]:
+        """What its templates can see: inputs, and what nodes before it left behind."""
+
+    # ── what nodes leave for each other ──
+
+    @property
+    @abstractmethod
+    def _shared(self) -> MutableMapping[str, Any]:
+        """What other visits have recorded."""
 
     @property
     def shared(self) -> MutableMapping[str, Any]:
         """Values that every node of the run can read and write; writes are recorded with the visit."""
-        if self.declared is not None:
-            return _Declared(self.declared, self.writes, self._host.shared)
-        return ChainMap(self.writes, self._host.shared)
+        if self.may_share is not None:
+            return _Declared(self.may_share, self.writes, self._shared)
+        return ChainMap(self.writes, self._shared)
 
-    @property
-    def scratch(self) -> Path | None:
-        """A private folder that is kept with the run; None for a run without one."""
-        return self._host.scratch
+    @abstractmethod
+    def store(self, space: Space, key: str, value: Any) -> None:
+        """Put a value into the graph's store; it is recorded at once, and outlives the run."""
 
-    @property
-    def output_limit(self) -> int:
-        """Bytes of a command's output that are kept in memory."""
-        return self._host.output_limit
+    @abstractmethod
+    def stored(self, space: Space) -> Mapping[str, Any]:
+        """What is in a part of the graph's store."""
+
+    # ── what it says ──
+
+    @abstractmethod
+    def emit(self, kind: str, **data: Any) -> None:
+        """Publish an event in the name of this step; one that was stopped has nothing more to say."""
 
     @property
     def log(self) -> Log:
         """The run's log."""
         return Log(self)
-
-    def emit(self, kind: str, **data: Any) -> None:
-        """Publish an event in the name of this step."""
-        self._host.step_event(self, kind, data)
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Say how far the work has come."""
@@ -207,37 +199,34 @@ class StepContext:
         add_usage(self.used, numbers)
         self.emit("usage", **numbers)
 
+    # ── what it asks for ──
+
+    @abstractmethod
     async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
         """Ask a person and wait for the answer; an answer given once is kept across crashes and retries."""
-        n, self.asks = self.asks, self.asks + 1
-        return await self._host.step_ask(self, n, question, tuple(choices))
 
+    @abstractmethod
     def stream(self) -> Stream | None:
         """What flows into this step while it is under way, in a graph of ports; None elsewhere."""
-        return self._host.step_stream(self)
 
-    def store(self, key: str, value: Any) -> None:
-        """Put a value into the run's store; it is recorded at once, and every node can read it."""
-        self._host.step_store(key, value)
-
+    @abstractmethod
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run a workflow (a path, a name or a loaded one) inside this step and return its outputs."""
-        return await self._host.step_run(self, workflow, inputs or {})
 
+    @abstractmethod
     async def run_each(
         self, items: list[Any], name: str, body: list[str], width: int = 1, fail_fast: bool = True
     ) -> list[Iteration]:
         """Run nodes of this workflow once for each item, ``width`` at a time; results in the order of the items."""
-        return await self._host.step_each(self, items, name, body, width, fail_fast)
 
+    @abstractmethod
     async def call(self, type_name: str, /, **params: Any) -> dict[str, Any]:
         """Execute another node type as a part of this step."""
-        return await self._host.step_call(self, type_name, params)
 
+    @abstractmethod
     def node_type(self, type_name: str) -> NodeType:
         """The node type that ``call`` would execute; raises ``UsageError`` with the nearest names."""
-        return self._host.step_type(type_name)
 
+    @abstractmethod
     def node_types(self) -> list[NodeType]:
         """Every node type that ``call`` knows."""
-        return self._host.step_types()

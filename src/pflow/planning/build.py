@@ -13,6 +13,7 @@ from pflow.lang.path import Reference
 from pflow.lang.template import Bound, compile_value
 from pflow.model.graph import Graph, PlannedEdge
 from pflow.model.value import digest
+from pflow.model.visit import names_node
 from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
 from pflow.nodes.autonomous import adapted
 from pflow.nodes.flow import DATA
@@ -36,7 +37,8 @@ def build(workflow: Workflow, registry: Registry, given: Iterable[str] | None = 
     builder = _Builder(workflow, registry, None if given is None else frozenset(given))
     plan = builder.plan()
     if builder.problems:
-        raise WorkflowError(sorted(builder.problems, key=lambda p: (p.place.line, p.place.column)))
+        found = dict.fromkeys(builder.problems)  # the guard of an edge is read where it is checked and where it is kept
+        raise WorkflowError(sorted(found, key=lambda p: (p.place.line, p.place.column)))
     return plan
 
 
@@ -150,7 +152,7 @@ class _Builder:
         outgoing: list[list[PlannedEdge]] = [[] for _ in nodes]
         for edge in edges:
             incoming[index[edge.target]] += 1
-            guard = self._expression(edge.guard, edge.place, "") if edge.guard is not None else None
+            guard = self._expression(edge.guard, edge.place, edge.source) if edge.guard is not None else None
             outgoing[index[edge.source]].append(PlannedEdge(index[edge.target], edge.on, guard))
         return Graph(
             tuple(node.id for node in nodes),
@@ -166,7 +168,7 @@ class _Builder:
     def _check_ids(self) -> None:
         seen: set[str] = set()
         for node in self.workflow.nodes:
-            if not node.id or "/" in node.id or "#" in node.id:
+            if not names_node(node.id):
                 text = f'"{node.id}" cannot be the id of a node'
                 self.problem(text, node.place, "an id is not empty and contains no / and no #", "id", node.id)
             if node.id in seen:
@@ -201,11 +203,14 @@ class _Builder:
         owners: dict[str, str] = {}
         for parent, body in self.bodies.items():
             node = self.ids[parent]
-            for child in body:
+            for n, child in enumerate(body):
                 place = _at(node, "params.body")
                 if child not in self.ids:
                     hint = suggest(child, self.ids, "nodes")
                     self.problem(f'"body" names no node: "{child}"', place, hint, "edge", parent)
+                elif child in body[:n]:
+                    text = f'"body" names "{child}" twice'
+                    self.problem(text, place, "a node is visited once for each item", "duplicate", parent)
                 elif owners.setdefault(child, parent) != parent:
                     text = f'"{child}" is in the body of "{parent}" and of "{owners[child]}"'
                     self.problem(text, place, "a node belongs to one loop", "edge", parent)
@@ -309,7 +314,7 @@ class _Builder:
         links = [(edge.source, edge.target) for edge in edges]
         links += [(parent, child) for child, parent in inner.items()]
         ancestry = Ancestry(links)
-        names = {parent: str(self.ids[parent].params.get("as", "item")) for parent in self.bodies}
+        names = {parent: str(self.ids[parent].params.get("as", "item")) for parent in inner.values()}
         for node_id, made in self.planned.items():
             node = made.node
             local = {names[inner[node_id]], "__index__"} if node_id in inner else set()
@@ -323,7 +328,10 @@ class _Builder:
             if made.guard is not None:
                 self._check_refs(made.guard.references, node_id, ancestry, local, _at(node, "guard"), False)
         for edge in edges:
-            if edge.guard is not None and (guard := self._expression(edge.guard, edge.place, "")) is not None:
+            if edge.guard is None:
+                continue
+            guard = self._expression(edge.guard, edge.place, edge.source)
+            if guard is not None:
                 self._check_refs(guard.references, edge.source, ancestry, set(), edge.place, True)
 
     def _check_refs(

@@ -17,6 +17,7 @@ import msgspec
 
 from pflow.model.run import Outcome
 from pflow.model.value import digest, plain
+from pflow.model.visit import is_within, node_of, top_of
 from pflow.model.workflow import Batch
 from pflow.reuse.claims import Claims
 from pflow.reuse.key import type_parts
@@ -103,9 +104,9 @@ class ByIteration:
     def _off(self, call: Call) -> Miss | None:
         if call.planned.node.policy.cache is False:
             return Miss("off", "its cache is off (exec.cache: false)")
-        if call.visit.node in self._rerun or call.visit.id.partition("#")[0] in self._rerun:
+        if call.visit.node in self._rerun or node_of(top_of(call.visit.id)) in self._rerun:
             return Miss("rerun", "--rerun")
-        if self._again and f"{call.visit.id}/".startswith(f"{self._again}/"):
+        if self._again and is_within(call.visit.id, self._again):
             return Miss("rerun", "--at")
         return None
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+from pflow.model.visit import terse
 from pflow.storage import entries
 from pflow.storage.blobs import Blobs
 from pflow.storage.files import home as default_home
@@ -26,7 +26,6 @@ from pflow.storage.files import safe_name
 ROOT = Path("cache") / "workflow-iterations"
 METADATA = "metadata.json"
 KEPT = 8  # entries of one visit
-_first = re.compile(r"#1(?=/|$)")
 
 
 def folder_of(workflow: Path, home: Path | None = None) -> Path:
@@ -37,7 +36,7 @@ def folder_of(workflow: Path, home: Path | None = None) -> Path:
 
 def name_of(visit: str) -> str:
     """A visit's name in the cache; no node's id can collide with the metadata or leave the folder."""
-    name = safe_name(_first.sub("", visit))
+    name = safe_name(terse(visit))
     return f"%{ord(name[0]):02X}{name[1:]}" if name.lower() == "metadata" else name
 
 

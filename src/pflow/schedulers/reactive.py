@@ -36,6 +36,7 @@ from pflow.model.run import (
     Visit,
 )
 from pflow.model.run import Command as Order
+from pflow.model.visit import visit_id
 
 CONTEXT = "context"
 TOOLS = "tools"
@@ -209,7 +210,7 @@ class Reactive:
         return Start(Visit(visit, self._ids[flight.node], flight.n, flight.inputs, after, flight.pulled))
 
     def _name(self, flight: Flight) -> str:
-        return f"{self._prefix}{self._ids[flight.node]}#{flight.n}"
+        return visit_id(self._prefix, self._ids[flight.node], flight.n)
 
     # ── pulls ──
 

@@ -14,6 +14,7 @@ import msgspec
 from pflow.model.graph import Graph
 from pflow.model.run import Command as Order
 from pflow.model.run import Ended, Fact, Failure, Finish, Outcome, Reopened, RunStatus, Start, Stop, Visit
+from pflow.model.visit import node_of, number_of, visit_id
 
 _SHOWN = 12  # steps of the path that a failure shows
 
@@ -69,7 +70,7 @@ class Routed:
         self._grace = state["grace"]
 
     def _ended(self, visit: str, outcome: Outcome) -> list[Order]:
-        node = visit[len(self._prefix) :].rpartition("#")[0]
+        node = node_of(visit)
         self._running = ""
         if self._stopping or outcome.status == "cancelled":
             if outcome.status not in ("completed", "skipped"):
@@ -98,8 +99,8 @@ class Routed:
             return [Finish("failed", failure)]
         self._visits[node] = n
         self._path = [*self._path[-100:], node]
-        self._running = f"{self._prefix}{node}#{n}"
-        after = (f"{self._prefix}{before}#{self._visits[before]}",) if before else ()
+        self._running = visit_id(self._prefix, node, n)
+        after = (visit_id(self._prefix, before, self._visits[before]),) if before else ()
         return [Start(Visit(self._running, node, n, after=after))]
 
     def _reopen(self) -> list[Order]:
@@ -115,7 +116,7 @@ class Routed:
             self._grace += max(self._graph.limits)
             return self._go(node, "")
         self._running = visit
-        return [Start(Visit(visit, node, int(visit.rpartition("#")[2])))]
+        return [Start(Visit(visit, node, number_of(visit)))]
 
 
 def _located(visit: str, outcome: Outcome) -> Failure | None:

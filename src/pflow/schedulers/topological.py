@@ -28,6 +28,7 @@ from pflow.model.run import (
     Stop,
     Visit,
 )
+from pflow.model.visit import visit_id
 from pflow.model.workflow import ANY, DEFAULT, ERROR
 
 
@@ -162,7 +163,7 @@ class Topological:
         while ready and len(running) < self._width:
             i = ready.popleft()
             node = self._graph.ids[i]
-            visit = Visit(f"{self._prefix}{node}#1", node)
+            visit = Visit(visit_id(self._prefix, node), node)
             running[visit.id] = i
             commands.append(Start(visit))
         if not running:

@@ -19,43 +19,19 @@ import msgspec
 
 from pflow.errors import JournalError
 from pflow.model.conversation import Threads
-from pflow.model.run import (
-    AnyRecord,
-    Ended,
-    Failure,
-    Finished,
-    Opened,
-    Outcome,
-    Replied,
-    Stored,
-    Tried,
-    Used,
-)
+from pflow.model.run import VALUES, AnyRecord, Opened
 from pflow.model.value import plain, portable
 from pflow.storage import blobs
 from pflow.storage.blobs import Blobs
 from pflow.storage.files import open_private, private_folder, sync_path, write_all
 from pflow.storage.sealing import SEALED, Seal, veiled
+from pflow.version import __version__
 
 _decode = msgspec.json.Decoder(AnyRecord).decode
 _HEAD = b'{"c":'
 _THREADED = b'"__type":"conversation"'
 _datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
-# Where plain values, which JSON may not hold as they are, stand in a record. ``value`` is one value, the
-# other fields are mappings of values or structs with fields of their own.
-_FIELDS: dict[type, tuple[str, ...]] = {
-    Ended: ("outcome",),
-    Outcome: ("outputs", "failure", "usage", "saved"),
-    Opened: ("inputs", "options"),
-    Replied: ("value",),
-    Stored: ("value",),
-    Used: ("usage",),
-    Tried: ("failure",),
-    Finished: ("failure",),
-    Failure: ("context",),
-}
-_STRUCTS = frozenset({Outcome, Failure})
 _NO_SECRETS = Seal()
 
 
@@ -295,12 +271,13 @@ class _Reader:
 
     def _unknown(self, rest: bytes, number: int, error: Exception) -> JournalError:
         kind = _loose(rest).get("k", "?")
-        version = self._version or _loose(rest).get("version")
-        needed = f"pflow {version} or newer" if version else "a newer pflow"
-        return JournalError(
-            f"{self.path}:{number}: this pflow cannot read a record of kind {kind!r}: {error}",
-            f"the run needs {needed}: upgrade and try again",
-        )
+        version = self._version or str(_loose(rest).get("version", ""))
+        if version and _order(version) < _order(__version__):
+            hint = f"the run was begun by pflow {version}: go on with it there, or start a new run"
+        else:
+            needed = f"pflow {version} or newer" if version else "a newer pflow"
+            hint = f"the run needs {needed}: upgrade and try again"
+        return JournalError(f"{self.path}:{number}: this pflow cannot read a record of kind {kind!r}: {error}", hint)
 
 
 def _checked(line: bytes) -> bytes | None:
@@ -320,6 +297,11 @@ def _hides_intact(line: bytes) -> bool:
             return True
         at = line.find(_HEAD, at + 1)
     return False
+
+
+def _order(version: str) -> list[int]:
+    """What tells which of two versions is the older one."""
+    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def _loose(rest: bytes) -> dict[str, Any]:
@@ -342,14 +324,14 @@ def _as_it_is(value: Any) -> Any:
 def _mapped(record: Any, one: Callable[[Any], Any], many: Callable[[Any], Any]) -> Any:
     """The record with its values translated; the same object when none changed."""
     changes: dict[str, Any] = {}
-    for name in _FIELDS.get(type(record), ()):
+    for name in VALUES.get(type(record), ()):
         value = getattr(record, name)
         if name == "value":
             made = one(value)
         elif not value:  # an empty mapping, or no failure
             continue
         else:
-            made = _mapped(value, one, many) if type(value) in _STRUCTS else many(value)
+            made = _mapped(value, one, many) if type(value) in VALUES else many(value)
         if made is not value:
             changes[name] = made
     return msgspec.structs.replace(record, **changes) if changes else record

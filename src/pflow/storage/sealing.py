@@ -14,36 +14,11 @@ import msgspec
 
 from pflow.errors import UsageError
 from pflow.model.redact import HIDDEN
-from pflow.model.run import (
-    AnyRecord,
-    Asked,
-    Cancelled,
-    Ended,
-    Failure,
-    Finished,
-    Opened,
-    Outcome,
-    Replied,
-    Stored,
-    Tried,
-)
+from pflow.model.run import TEXTS, VALUES, AnyRecord
 
 SHORTEST = 6  # characters: anything shorter is in ordinary text too often
 SEALED = b"\\u0000"  # how JSON spells a NUL
 _REFERENCE = re.compile("\0(?:\0|secret:([^\0]*)\0)")
-# Where texts that may quote a secret stand in a record; ids, kinds and states are never touched.
-_FIELDS: dict[type, tuple[str, ...]] = {
-    Ended: ("outcome",),
-    Outcome: ("outputs", "failure", "reason", "route", "saved", "usage"),
-    Failure: ("message", "hint", "stack_trace", "context", "suggestions"),
-    Opened: ("inputs", "options"),
-    Asked: ("question", "choices"),
-    Cancelled: ("why",),
-    Replied: ("value",),
-    Stored: ("value",),
-    Tried: ("failure",),
-    Finished: ("failure",),
-}
 
 
 class Seal:
@@ -106,7 +81,8 @@ def _changed(item: Any, change: Callable[[str], str]) -> Any:
         fields = {change(key): _changed(value, change) for key, value in item.items()}
         return item if all(map(_same, fields.values(), item.values())) and fields.keys() == item.keys() else fields
     if isinstance(item, msgspec.Struct):
-        parts = {name: getattr(item, name) for name in _FIELDS.get(type(item), ())}
+        kind = type(item)  # ids, kinds and states are never touched
+        parts = {name: getattr(item, name) for name in (*VALUES.get(kind, ()), *TEXTS.get(kind, ()))}
         new = {name: made for name, value in parts.items() if (made := _changed(value, change)) is not value}
         return msgspec.structs.replace(item, **new) if new else item
     return item
