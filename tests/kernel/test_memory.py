@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pflow.kernel.memory import Memory, owner_of
+from pflow.kernel.memory import Memory
 from pflow.model.run import (
     PULL,
     AnyRecord,
@@ -32,6 +32,7 @@ from pflow.model.run import (
     Tried,
     Used,
 )
+from pflow.model.visit import owner_of
 
 BROKEN = Failure("node", "broken")
 NO_BUDGET = Failure("budget", "there is nothing left to spend")
