@@ -2,7 +2,7 @@
 
     PflowError
     ├── UsageError             the call itself is wrong: a bad option, an input that does not fit
-    ├── WorkflowError          a document cannot be run; carries every Problem found in it
+    ├── WorkflowError          a document cannot be used; carries every Problem found in it
     ├── BindingError           a template or expression asks for something that is not there
     ├── ExpressionError        an expression cannot be evaluated on these values
     ├── NodeError              a node says that it failed (``raise NodeError(...)`` in node code)
@@ -66,7 +66,7 @@ class UsageError(PflowError):
 
 
 class WorkflowError(PflowError):
-    """A document cannot be run; ``problems`` holds everything that was found, in order of place."""
+    """A document cannot be used; ``problems`` holds everything that was found, in order of place."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))

@@ -118,6 +118,16 @@ def test_a_number_may_stand_for_its_text(world: World) -> None:
     assert made.command == ("sleep", "5") and made.env == {"PORT": "8080"} and made.model == "4"
 
 
+def test_a_file_is_read_again_only_when_it_changed(world: World) -> None:
+    path = world.agent("x", body="Be kind.")
+    assert load(path) is load(path)
+    world.agent("x", body="Be very kind.")
+    assert load(path).instructions == "Be very kind."
+    path.unlink()
+    with pytest.raises(NodeError, match="cannot be read"):
+        load(path)
+
+
 def test_only_a_file_with_front_matter_costs_a_yaml_parser(world: World) -> None:
     world.write(".pflow/agents/plain.md", "Just be kind.")
     code = """import sys; from pathlib import Path; from pflow.agents.find import find

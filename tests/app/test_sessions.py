@@ -116,6 +116,20 @@ def test_an_agent_that_is_nowhere_is_told_before_anything_runs(calls: list[str],
     assert not calls and not Path(".dotrunner").exists()
 
 
+def test_everything_wrong_with_an_agents_file_is_told_before_anything_runs(calls: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "home" / "agents" / "torn.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\ncomand: [cat]\ntimeout: soon\n---\nSay it.\n")
+    Path("w.yaml").write_text("name: w\nnodes: [{id: a, agent: torn, prompt: hi}]\n")
+    with pytest.raises(WorkflowError) as caught:
+        app.run_sync("w.yaml", home=tmp_path / "home")
+    assert [problem.message for problem in caught.value.problems] == [
+        f'node "a": {file}:2:1: unknown key "comand"',
+        f'node "a": {file}:3:10: "timeout" must be a number, not text',
+    ]
+    assert 'did you mean "command"?' in caught.value.problems[0].hint and not calls
+
+
 def test_agents_are_found_at_the_home_that_a_run_was_given(calls: list[str], tmp_path: Path) -> None:
     """A library's caller may keep its own home."""
     home = tmp_path / "elsewhere"

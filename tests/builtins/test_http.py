@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pflow.http import retry_after
 from pflow.model.workflow import Node, Policy
 from pflow.nodes import UNKNOWN
 from pflow.nodes.registry import Registry
@@ -284,6 +285,11 @@ def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(server: Server
     failed = failure("http", url=f"{server.url}/busy")
     assert failed.context["status_code"] == 429 and "asks to wait" in failed.hint
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("said", "seconds"), [("2", 2.0), (" 0.5 ", 0.5), ("soon", None), (".", None), ("", None)])
+def test_a_wait_is_a_number_or_a_date(said: str, seconds: float | None) -> None:
+    assert retry_after(said) == seconds
 
 
 def test_a_date_that_is_past_is_no_wait(server: Server) -> None:

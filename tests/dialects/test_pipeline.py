@@ -74,8 +74,3 @@ def test_what_is_wrong_is_said(words: str, said: str) -> None:
     with pytest.raises(WorkflowError) as caught:
         parse(words)
     assert said in str(caught.value)
-
-
-def test_what_counts_as_a_pipeline() -> None:
-    assert pipeline.is_pipeline(["a >> b"]) and pipeline.is_pipeline(["a", ">>", "b"])
-    assert not pipeline.is_pipeline(["flow.json"]) and not pipeline.is_pipeline(["flow.json", "x=1"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -71,9 +72,16 @@ class Misdescribed(NodeError):
 def load(path: Path) -> Definition:
     """The agent that a file describes; what is wrong in it is told with its places."""
     try:
-        return parse(path.read_bytes(), path)
+        status = path.stat()
+        return _loaded(path, status.st_mtime_ns, status.st_size, status.st_ino)
     except OSError as error:
         raise NodeError(f"{path} cannot be read: {error.strerror}", kind="validation") from None
+
+
+@lru_cache(maxsize=256)
+def _loaded(path: Path, *_state: int) -> Definition:
+    """A file that did not change is read once: a run looks an agent up before it starts, for its cache, to ask it."""
+    return parse(path.read_bytes(), path)
 
 
 def parse(text: str | bytes, path: Path) -> Definition:

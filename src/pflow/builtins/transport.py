@@ -7,22 +7,19 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from pflow.http import BACKOFF, causes, certificates, package, patiently, reason, retry_after
+from pflow.model.redact import HIDDEN
 from pflow.nodes import NodeError, StepContext
 
 if TYPE_CHECKING:
     import httpx
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that ask and change nothing
-RETRIES = 2
-BACKOFF = 0.2  # seconds before the first retry of a connection; doubled for the next
-LONGEST_WAIT = 30.0  # seconds that a server may ask us to wait before we rather fail
 REDIRECTS = 20
-HIDDEN = "[redacted]"  # as everywhere else
 _EXCERPT = 500
 _CREDENTIAL = (
     "(?i)auth|token|secret|passw|pwd|cookie|credential|signature|session|api[-_]?key|access[-_]?key|private|^(sig|key)$"
@@ -80,7 +77,7 @@ async def send(step: StepContext, asked: Request) -> Received:
     try:
         async with (
             asyncio.timeout(asked.timeout),
-            httpx.AsyncClient(verify=_context(), timeout=None, headers={"User-Agent": "pflow"}) as client,
+            httpx.AsyncClient(verify=certificates(), timeout=None, headers={"User-Agent": "pflow"}) as client,
         ):
             request = client.build_request(asked.method, asked.url, headers=asked.headers, content=asked.content)
             answer = await _exchange(step, client, request, asked)
@@ -160,24 +157,30 @@ async def _exchange(step: StepContext, client: httpx.AsyncClient, request: httpx
 
 async def _send(step: StepContext, client: httpx.AsyncClient, request: httpx.Request, asked: Request) -> httpx.Response:
     """One request, until an answer begins; repeated only where nothing can have happened yet."""
-    attempt = 1
-    while True:
-        try:
-            response = await client.send(request, stream=True)
-        except _httpx().TransportError as error:
-            if attempt > RETRIES or not _repeatable(error, request.method):
-                raise
-            why, delay = asked.hide(_reason(error)), BACKOFF * 2 ** (attempt - 1)
-        else:
-            wait = _wait_asked(response, attempt) if attempt <= RETRIES and request.method in SAFE else None
-            if wait is None or (asked.timeout is not None and wait >= asked.timeout):
-                return response
-            await response.aclose()
-            why, delay = "429 Too Many Requests", wait
+
+    async def once() -> httpx.Response:
+        response = await client.send(request, stream=True)
+        if response.status_code == 429:
+            try:
+                raise await _refused(response, asked)
+            finally:
+                await response.aclose()
+        return response
+
+    def pause(error: Exception, attempt: int) -> float | None:
+        if not isinstance(error, NodeError):
+            return BACKOFF * 2 ** (attempt - 1) if _repeatable(error, request.method) else None
+        wait = error.details.get("retry_after", 2.0 ** (attempt - 1))
+        if request.method not in SAFE or not isinstance(wait, float):
+            return None
+        return wait if asked.timeout is None or wait < asked.timeout else None
+
+    def tell(error: Exception, attempt: int, delay: float) -> None:
+        why = "429 Too Many Requests" if isinstance(error, NodeError) else asked.hide(reason(error))
         url = asked.hide(shown_url(str(request.url)))
         step.emit("http:retry", attempt=attempt, method=request.method, url=url, reason=why, delay=delay)
-        await asyncio.sleep(delay)
-        attempt += 1
+
+    return await patiently(once, (_httpx().TransportError, NodeError), pause, tell)
 
 
 async def _received(response: httpx.Response, asked: Request) -> Received:
@@ -209,36 +212,15 @@ def _followed(before: httpx.Request, after: httpx.Request) -> httpx.Request:
 # ── failures ──
 
 
-def _repeatable(error: httpx.TransportError, method: str) -> bool:
+def _repeatable(error: Exception, method: str) -> bool:
     """Whether the request cannot have been acted upon, or may be acted upon twice."""
     httpx = _httpx()
-    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+    if any(isinstance(cause, ssl.SSLError) for cause in causes(error)):
         return False
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
         return True
     lost = isinstance(error, (httpx.ReadError, httpx.WriteError)) or "disconnected" in str(error)
     return lost and method in SAFE
-
-
-def _wait_asked(response: httpx.Response, attempt: int) -> float | None:
-    """Seconds to wait before a request that came too soon is repeated; None to give up."""
-    if response.status_code != 429:
-        return None
-    wait = _retry_after(response)
-    if wait is None:
-        return float(2 ** (attempt - 1))
-    return wait if wait <= LONGEST_WAIT else None
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    text = response.headers.get("retry-after", "").strip()
-    if text.isdecimal():
-        return float(text[:9])
-    from email.utils import mktime_tz, parsedate_tz
-    from time import time
-
-    parsed = parsedate_tz(text)
-    return max(0.0, mktime_tz(parsed) - time()) if parsed else None
 
 
 async def _refused(response: httpx.Response, asked: Request) -> NodeError:
@@ -250,12 +232,12 @@ async def _refused(response: httpx.Response, asked: Request) -> NodeError:
             break
     said = " ".join(bytes(body).decode("utf-8", "replace").split())
     said = asked.hide(said)[:_EXCERPT]
-    reason, status, url = response.reason_phrase, response.status_code, shown_url(str(response.url))
-    text = asked.hide(f"{asked.method} {url}: {status} {reason}".rstrip()) + (f": {said}" if said else "")
+    phrase, status, url = response.reason_phrase, response.status_code, shown_url(str(response.url))
+    text = asked.hide(f"{asked.method} {url}: {status} {phrase}".rstrip()) + (f": {said}" if said else "")
     details: dict[str, object] = {
-        "status_code": status, "reason": reason, "method": asked.method, "url": asked.hide(url), "body": said,
+        "status_code": status, "reason": phrase, "method": asked.method, "url": asked.hide(url), "body": said,
     }  # fmt: skip
-    wait = _retry_after(response)
+    wait = retry_after(response.headers.get("retry-after", ""))
     if wait is not None:
         details["retry_after"] = wait
     return NodeError(text, _advice(status, wait), "http", details)
@@ -287,35 +269,15 @@ def _too_long(response: httpx.Response, asked: Request) -> NodeError:
 def _failed(error: httpx.HTTPError, asked: Request) -> NodeError:
     """A request without a whole answer."""
     details: dict[str, object] = {"method": asked.method, "url": asked.hide(shown_url(asked.url))}
-    causes = list(_causes(error))
+    found = list(causes(error))
     hint = ""
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLError) for cause in found):
         hint = "the server's certificate, or what it speaks, is not trusted"
-    elif any(isinstance(cause, socket.gaierror) for cause in causes):
+    elif any(isinstance(cause, socket.gaierror) for cause in found):
         hint = "check the host's name, and the network"
     elif isinstance(error, _httpx().ConnectError):
         hint = "is the server running, and is the port right?"
-    return NodeError(f"{asked.shown}: {asked.hide(_reason(error))}", hint, "http", details)
-
-
-def _reason(error: BaseException) -> str:
-    for cause in _causes(error):
-        if isinstance(cause, socket.gaierror):
-            return "there is no such host"
-        if isinstance(cause, ConnectionRefusedError):
-            return "connection refused"
-        if isinstance(cause, ssl.SSLError):
-            return f"TLS failed: {getattr(cause, 'verify_message', '') or cause.reason or cause}"
-    return str(error) or type(error).__name__
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _causes(inner)
-        error = error.__cause__ or error.__context__
+    return NodeError(f"{asked.shown}: {asked.hide(reason(error))}", hint, "http", details)
 
 
 def _secrets(asked: Request) -> Iterator[str]:
@@ -334,16 +296,4 @@ def _secrets(asked: Request) -> Iterator[str]:
 
 
 def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError:
-        raise NodeError("this type needs the package httpx", "pip install 'pflow[http]'", kind="validation") from None
-    return httpx
-
-
-@lru_cache(maxsize=1)
-def _context() -> ssl.SSLContext:
-    """Trusted certificates take longer to load than most requests take, so it is done once."""
-    import httpx
-
-    return httpx.create_ssl_context()
+    return package("this type", "http")

@@ -36,7 +36,7 @@ def _cases() -> str:
 
 
 def _options(name: str) -> list[str]:
-    return [option for option in COMMANDS[name].options if not OPTIONS[option].later] + ["help"]
+    return [*COMMANDS[name].options, "help"]
 
 
 def _values() -> str:
@@ -94,11 +94,10 @@ def _fish() -> str:
         actions = " ".join(name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{group} "))
         lines.append(f"complete -c pflow -f -n '__fish_seen_subcommand_from {group}' -a '{actions}'")
     for option in OPTIONS.values():
-        if not option.later:
-            takes = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.metavar else ""
-            short = f" -s {option.short}" if option.short else ""
-            text = option.text.replace("'", "")
-            lines.append(f"complete -c pflow -l {option.name}{short}{takes} -d '{text}'")
+        takes = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.metavar else ""
+        short = f" -s {option.short}" if option.short else ""
+        text = option.text.replace("'", "")
+        lines.append(f"complete -c pflow -l {option.name}{short}{takes} -d '{text}'")
     lines.append(f"complete -c pflow -f -n '__fish_seen_subcommand_from {_TAKE_RUN}' -a '({_fish_runs()})'")
     lines.append("complete -c pflow -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'")
     return "\n".join(lines)

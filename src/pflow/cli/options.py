@@ -1,7 +1,6 @@
 """The options of the command line.
 
-An option means the same wherever it stands, so that it can be read before its command is known. What is ``later``
-is known by name and answered with a sentence.
+An option means the same wherever it stands, so that it can be read before its command is known.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
 class Option:
     """An option: its name without dashes, and what it takes (nothing, for a switch)."""
 
-    __slots__ = ("choices", "later", "metavar", "name", "repeats", "short", "text")
+    __slots__ = ("choices", "metavar", "name", "repeats", "short", "text")
 
     def __init__(
         self,
@@ -23,7 +22,6 @@ class Option:
         short: str = "",
         choices: tuple[str, ...] = (),
         repeats: bool = False,
-        later: str = "",
     ) -> None:
         self.name = name
         self.text = text
@@ -31,7 +29,6 @@ class Option:
         self.short = short
         self.choices = choices
         self.repeats = repeats
-        self.later = later
 
     def __str__(self) -> str:
         dashed = f"-{self.short}, --{self.name}" if self.short else f"--{self.name}"

@@ -98,9 +98,7 @@ def _of_command(command: Command) -> str:
 
 def _options(title: str, command: Command) -> str:
     known = [OPTIONS[name] for name in (*command.options, *EVERYWHERE)]
-    now = _table(title, [(str(option), option.text) for option in known if not option.later])
-    later = [f"--{option.name}" for option in known if option.later]
-    return f"{now}  later: {', '.join(later)}\n" if later else now
+    return _table(title, [(str(option), option.text) for option in known])
 
 
 def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:

@@ -230,8 +230,6 @@ def _check(line: Line) -> None:
     for name in line.options:
         if name not in command.options and name not in EVERYWHERE:
             raise _unknown(f"--{name}", [], command)
-        if OPTIONS[name].later:
-            raise wrong(f"--{name}: {OPTIONS[name].later}")
     if line.has("quiet") and line.has("verbose"):
         raise wrong("--quiet and --verbose exclude each other")
     fewest, most = command.words

@@ -24,11 +24,6 @@ DIRECTIVES = ("retries", "timeout", "cache")
 _MOST_RETRIES = 100
 
 
-def is_pipeline(words: Sequence[str]) -> bool:
-    """Whether words on a command line are meant as a pipeline: one text with an arrow, or arrows as words."""
-    return ARROW in words[1:] or (len(words) == 1 and ARROW in words[0])
-
-
 def split(words: Sequence[str]) -> list[list[str]]:
     """The words of each node of a pipeline."""
     try:

@@ -10,28 +10,26 @@ ever sent to a host it was not made for.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import msgspec
 
 from pflow.errors import NodeError
+from pflow.http import BACKOFF, LONGEST_WAIT, certificates, package, reason, retry_after
 from pflow.llm.answer import DONE, Answer, document, events, message_of
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import Attachment, Message, OnRetry, OnText, Reply, Request, Tool, Usage
-from pflow.llm.patience import LONGEST_WAIT, patiently
+from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
+from pflow.model.redact import HIDDEN
 
 if TYPE_CHECKING:
     import httpx
 
 OPENAI = "https://api.openai.com/v1"
-HIDDEN = "[redacted]"
-BACKOFF = 0.2  # seconds before a dropped connection is tried again
 TOO_MANY = 2.0  # seconds before the same after a 429 that asks for no time of its own
 SILENCE = 600.0  # seconds without a byte after which an answer is given up
 CONNECT = 10.0
@@ -97,7 +95,7 @@ class OpenAI:
             base_url=self.url,
             headers=headers,
             timeout=_httpx().Timeout(SILENCE, connect=CONNECT),
-            verify=_context() if secure else False,
+            verify=certificates() if secure else False,
             trust_env=urlsplit(self.url).hostname not in _LOOPBACK,  # no proxy leads back to this machine
         )
 
@@ -108,7 +106,7 @@ class OpenAI:
         return f"{self.model} at {self.url}"
 
     def _dropped(self, error: Exception, answer: Answer) -> ModelError:
-        text = f"{self._shown}: {_reason(error)}"
+        text = f"{self._shown}: {reason(error)}"
         if answer.begun:
             return ModelError(f"{text}, in the middle of the answer", "what arrived was thrown away; try again")
         return ModelError(text, "is the server running, and is the URL right?", wait=BACKOFF)
@@ -263,7 +261,7 @@ async def _pieces(response: httpx.Response, answer: Answer) -> AsyncGenerator[st
                 return
             yield answer.take(data)
     if not answer.finish:
-        raise _Cut
+        raise _Cut("the connection was closed")
 
 
 async def _beginning(response: httpx.Response) -> bytes:
@@ -275,49 +273,15 @@ async def _beginning(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def too_many(retry_after: str, text: str, spent: bool, details: dict[str, object]) -> ModelError:
+def too_many(header: str, text: str, spent: bool, details: dict[str, object]) -> ModelError:
     """A 429: when it may be tried again, unless there is no credit left to do so."""
     if spent:
         return ModelError(text, "the account has no credit left", "rate_limit", details)
-    asked = _retry_after(retry_after.strip())
+    asked = retry_after(header)
     wait = TOO_MANY if asked is None else asked
     hint = f"the server asks to wait {wait:g} s" if wait > LONGEST_WAIT else "ask less often: fewer jobs at once"
     return ModelError(text, hint, "rate_limit", {**details, "retry_after": wait}, wait=wait)
 
 
-def _retry_after(text: str) -> float | None:
-    """Seconds, given as a number or as a date."""
-    if text.replace(".", "", 1).isdecimal():
-        return float(text[:12])
-    from email.utils import mktime_tz, parsedate_tz
-    from time import time
-
-    parsed = parsedate_tz(text)
-    return max(0.0, mktime_tz(parsed) - time()) if parsed else None
-
-
-def _reason(error: BaseException | None) -> str:
-    said = "the connection was closed" if isinstance(error, _Cut) else str(error) or type(error).__name__
-    while error is not None:
-        if isinstance(error, ConnectionRefusedError):
-            return "connection refused"
-        if isinstance(error, ssl.SSLError):
-            return f"TLS failed: {getattr(error, 'verify_message', '') or error.reason or error}"
-        error = error.__cause__ or error.__context__
-    return said
-
-
 def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError:
-        raise NodeError("a model behind a URL needs the package httpx", "pip install 'pflow[models]'") from None
-    return httpx
-
-
-@lru_cache(maxsize=1)
-def _context() -> ssl.SSLContext:
-    """Trusted certificates take longer to load than most requests take, so it is done once."""
-    import httpx
-
-    return httpx.create_ssl_context()
+    return package("a model behind a URL", "models")

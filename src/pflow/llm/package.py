@@ -14,10 +14,11 @@ from copy import copy
 from typing import Any
 
 from pflow.errors import NodeError, suggest
+from pflow.http import BACKOFF
 from pflow.llm.answer import LARGEST
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import Message, OnRetry, OnText, Reply, Request, ToolCall, Usage
-from pflow.llm.openai import BACKOFF, too_many
+from pflow.llm.openai import too_many
 from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
 from pflow.llm.thread import Say, in_thread

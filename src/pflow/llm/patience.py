@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
+from pflow import http
 from pflow.llm.errors import ModelError
 from pflow.llm.interface import OnRetry, Reply, Retry
-
-RETRIES = 2
-LONGEST_WAIT = 30.0  # seconds that a server may ask us to wait before we rather fail
 
 
 async def patiently(call: Callable[[], Awaitable[Reply]], on_retry: OnRetry | None) -> Reply:
     """The reply; errors say by their ``wait`` whether the call may be repeated, and when."""
-    for attempt in range(1, RETRIES + 1):
-        try:
-            return await call()
-        except ModelError as error:
-            if error.wait is None or error.wait > LONGEST_WAIT:
-                raise
-            retry = Retry(attempt, error.message, error.wait)
+
+    def tell(error: ModelError, attempt: int, wait: float) -> None:
         if on_retry is not None:
-            on_retry(retry)
-        await asyncio.sleep(retry.delay)
-    return await call()
+            on_retry(Retry(attempt, error.message, wait))
+
+    return await http.patiently(call, ModelError, lambda error, _: error.wait, tell)

@@ -23,7 +23,8 @@ from typing import Any
 
 import msgspec
 
-from pflow.errors import NodeError
+from pflow.documents.source import load
+from pflow.errors import NodeError, WorkflowError
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import OnRetry, OnText, Reply, Request, ToolCall, Usage
 from pflow.llm.patience import patiently
@@ -129,15 +130,13 @@ def script(path: Path) -> Script:
 
 
 def _read(path: Path) -> Script:
-    import yaml
-
     try:
-        given = yaml.safe_load(path.read_bytes())
+        given = load(path.read_bytes(), str(path)).data
         given = given if isinstance(given, dict) else {"answers": given}
         lines = [{"text": item} if isinstance(item, str) else item for item in given.get("answers") or []]
         record = path.parent / str(given["calls"]) if given.get("calls") else None
         return Script(msgspec.convert(lines, tuple[Line, ...], strict=False), record)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+    except (WorkflowError, msgspec.ValidationError) as error:
         raise NodeError(f"{path} is no script: {excerpt(str(error))}", _HINT, "validation") from None
 
 

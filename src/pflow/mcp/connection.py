@@ -43,7 +43,6 @@ class Connection:
         self._opened: asyncio.Future[None] | None = None
         self._end = asyncio.Event()  # the server is gone, or is no longer wanted
         self._calls = 0  # under way
-        self._starts = 0
         self._words: LastWords | None = None
         self._watch = Watch(self._end.set)
         self.tools: dict[str, Tool] = {}
@@ -105,7 +104,6 @@ class Connection:
         self._end = asyncio.Event()
         self._opened = loop.create_future()
         self._watch = Watch(self._end.set)
-        self._starts += 1
         self._owner = loop.create_task(self._own(self._opened), context=self._context)
 
     async def _own(self, opened: asyncio.Future[None]) -> None:
