@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 MODELS := $(VENV)/.installed-models
 
-.PHONY: setup demo demo-llm test check bench kill-sweep clean
+.PHONY: setup demo demo-llm test check bench kill-sweep mutants clean
 
 setup: $(STAMP)
 
@@ -43,6 +43,10 @@ bench: setup
 
 kill-sweep: setup
 	@$(BIN)/python -m pytest -n 2 tests/test_kill_sweep.py --sweep=full
+
+# ONLY=word tries those in whose file, text or rule the word stands.
+mutants: setup
+	@$(BIN)/python -m tests.mutants.run $(ONLY)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -29,8 +29,9 @@ def workflow(*nodes: Node, edges: str = "", **rest: Any) -> Workflow:
     return Workflow("test", "test", nodes, tuple(Edge(source, target) for source, target in pairs), **rest)
 
 
-# Processes are ended by the id of their run: no two workers of the tests may share one.
-RUN = f"run-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+# Processes are ended by the id of their run: no two workers of any tests on this machine may share one. What a worker
+# starts has the same.
+RUN = os.environ.setdefault(f"RUN_OF_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}", f"run-{os.getpid()}")
 
 
 class Driven:
