@@ -88,6 +88,7 @@ class NodeError(PflowError):
         super().__init__(message, hint)
         self.kind = kind
         self.details = details or {}
+        self.suggestions: tuple[str, ...] = ()  # steps that may help, from whoever knows better than the hint
 
 
 class PurityError(NodeError):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from pflow import settings
 from pflow.agents.presets import PRESETS
 from pflow.llm.budget import Budget, Means, using
 from pflow.model.run import Failure
-from pflow.storage import settings
 from tests.agents.world import World, asking, failure, outputs
 
 StandIn = Callable[..., Path]

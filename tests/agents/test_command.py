@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from pflow import settings
 from pflow.agents.command import environment, last_line, limited
 from pflow.agents.definition import Limits
 from pflow.model.workflow import Policy, Retry
-from pflow.storage import settings
 from tests.agents.world import NODE, VISIT, World, asking, failure, outputs, runs
 from tests.kernel.driving import RUN
 from tests.limits import LIMIT, run_out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pflow import settings
 from pflow.agents.definition import Definition
 from pflow.agents.model import converse
 from pflow.agents.question import Question
@@ -16,7 +17,6 @@ from pflow.nodes.agent import Voice
 from pflow.nodes.registry import Registry
 from pflow.nodes.schema import schema_of
 from pflow.nodes.spec import describe_type
-from pflow.storage import settings
 from tests.agents.world import NODE, Asking, World, asking, failure, flow, outputs
 
 
@@ -225,7 +225,7 @@ def test_a_model_without_tool_calls_chooses_in_json() -> None:
 
 
 def test_the_choice_is_constrained_to_the_arguments_of_each_tool() -> None:
-    from pflow.lang.schema import check, problem
+    from pflow.documents.schema import check, problem
 
     model = Choosing('{"tool": "answer", "answer": "done"}')
     choosing(model)
@@ -270,7 +270,7 @@ def test_the_schema_of_a_type() -> None:
 
 
 def test_every_type_has_a_schema_that_its_examples_fit() -> None:
-    from pflow.lang.schema import problem
+    from pflow.documents.schema import problem
 
     for kind in Registry().types():
         for example in kind.declared.examples:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pflow.agents.recovery import suggestions_for
-from pflow.model.run import Began, Failure
+from pflow.agents.advice import suggestions
+from pflow.errors import NodeError
+from pflow.model.run import Began
 from pflow.model.workflow import Edge, Input, Node, Policy, Retry
 from pflow.nodes.registry import Registry
 from tests.agents.world import NODE, VISIT, Asking, World, asking, failure, flow, outputs
@@ -168,7 +169,7 @@ def test_outputs_may_be_called_as_our_own(world: World) -> None:
 def suggested(world: World, script: str, front: str = "", **params: Any) -> str:
     world.sh("x", script, front)
     failed = failure(agent="x", prompt="?", **params)
-    return "\n".join(suggestions_for(failed, "review"))
+    return "\n".join(failed.suggestions)
 
 
 def test_suggestions_fit_the_failure(world: World) -> None:
@@ -177,21 +178,10 @@ def test_suggestions_fit_the_failure(world: World) -> None:
     assert 'End your answer with {"b": …}' in suggested(world, "echo a: 1", outputs=["a", "b"], strict_outputs=True)
     assert "timeout: 0.2 (it is 0.1 now)" in suggested(world, "exec sleep 1000", timeout=0.1)
     assert "shell output_limit 20000000" in suggested(world, "head -c 11000000 /dev/zero")
-    assert "limits.cpu_seconds" in "\n".join(suggestions_for(Failure("agent", "", context={"reason": "cpu"})))
+    assert "limits.cpu_seconds" in "\n".join(suggestions(NodeError("", details={"reason": "cpu"}), "n"))
 
 
 def test_suggestions_for_an_unknown_agent_name_the_nearest_and_a_place(world: World) -> None:
     world.agent("reviewer")
-    made = suggestions_for(failure(agent="reviwer", prompt="?"), "review")
-    assert made[0] == 'node "review": write agent: "reviewer"' and str(world.agents) in made[1]
-
-
-@pytest.mark.parametrize("kind", ["timeout", "binding", "routing", "model", "rate_limit", "auth", "refused", "doubt"])
-def test_every_kind_has_suggestions_of_its_own(kind: str) -> None:
-    made = suggestions_for(Failure(kind, "x", "the hint"), "n")
-    assert made and "the hint" not in made
-
-
-def test_otherwise_the_hint_is_the_suggestion() -> None:
-    assert suggestions_for(Failure("node", "x", "do y"), "n") == ("do y",)
-    assert suggestions_for(Failure("timeout", "x"), "n", 5.0)[0] == 'node "n": timeout: 10 (it is 5 now)'
+    made = failure(agent="reviwer", prompt="?").suggestions
+    assert made[0].endswith(': write agent: "reviewer"') and str(world.agents) in made[1]

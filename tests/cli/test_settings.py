@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.storage.settings import DESCRIPTIONS
+from pflow.settings import DESCRIPTIONS
 from tests.cli.conftest import Pflow
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from pflow.documents.schema import problem
 from pflow.errors import NodeError
-from pflow.lang.schema import problem
 from pflow.llm import local
 from pflow.llm.find import find
 from pflow.llm.interface import Message, Request, Tool

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import pflow
+from pflow import settings
 from pflow.llm.budget import Budget, Means, using
 from pflow.model.run import Failure, Outcome
 from pflow.nodes.registry import Registry
-from pflow.storage import settings
 from tests.builtins.running import VISIT, driven
 from tests.kernel.driving import Driven
 from tests.llm.serving import ChatServer, chunk, refuses, says, streams

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pflow import settings
 from pflow.errors import WorkflowError
 from pflow.mcp import config
-from pflow.storage import settings
 from tests.cli.conftest import Pflow, pflow
 from tests.mcp.conftest import SCRIPT
 

@@ -108,7 +108,7 @@ def test_a_run_tells_its_progress(mode: str) -> None:
 
 
 def test_a_plan_finds_a_secret_that_the_settings_keep(here: Path) -> None:
-    from pflow.storage import settings
+    from pflow import settings
 
     settings.save(settings.Settings(env={"key": "s3cret-key"}))
     document = {

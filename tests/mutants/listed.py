@@ -152,7 +152,7 @@ MUTANTS = (
     ),
     Mutant(
         "kernel/execute.py",
-        "ready.used.update(run.memory.used.get(visit.id, {}))",
+        "ready.used.update(memory.used.get(visit.id, {}))",
         "pass",
         "what attempts before a crash used counts with the outcome",
         "kernel llm",
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "kernel/nested.py",
-        "for fact in list(run.memory.below(step.visit, scope.prefix)):\n        follow(scope, fact)",
+        "for fact in list(run.memory.below(step.visit, scope.prefix)):\n        scope.replay(fact)",
         "pass",
         "a composite that goes on takes up its children where they are",
         KERNEL,

@@ -179,7 +179,7 @@ def test_cache_can_be_turned_off_per_node_per_run_and_by_setting(abc: Iterating)
     abc.write(act("a", exec={"cache": False}), act("b"), edges=[])
     abc.write(act("a", exec={"cache": False}), act("b"), start_node="a", edges=[{"from": "a", "to": "b"}])
     assert abc.ran() == "ab" and abc.ran() == "ab"  # b comes after something new each time
-    from pflow.storage import settings
+    from pflow import settings
 
     settings.save(settings.set_value(settings.load(abc.home), "cache.iteration_mode", "off"), abc.home)
     abc.write(act("a"))

@@ -92,7 +92,7 @@ def _prompt(question: Question) -> str:
 
 def surroundings(preset: Preset, definition: Definition) -> dict[str, str]:
     """The environment: that of every command, and what the program keeps its settings and keys in."""
-    from pflow.storage import settings
+    from pflow import settings
 
     known = {**settings.load().env, **os.environ}
     wanted = {name: text for name, text in known.items() if name.upper().startswith((*COMMON, *preset.variables))}

@@ -166,7 +166,7 @@ def environment(listed: Mapping[str, str | None]) -> dict[str, str]:
     own = {name: text for name, text in os.environ.items() if name in PASSED_ON or name.startswith("PFLOW_")}
     if not listed:
         return own
-    from pflow.storage import settings
+    from pflow import settings
 
     known = {**settings.load().env, **os.environ}
     given = {name: known.get(name) if text is None else text for name, text in listed.items()}

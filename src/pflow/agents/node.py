@@ -109,21 +109,23 @@ async def agent(
     taken as it is. Without any, the agent is asked with its mode and what the workflow has found out so far. An output
     that the answer lacks is an empty text, or with ``strict_outputs`` a failure.
     """
+    from pflow.agents.advice import advising
     from pflow.agents.asking import ask
 
-    return await ask(
-        step,
-        agent=agent or "",
-        mode=mode or "",
-        prompt=prompt,
-        messages=messages,
-        prompt_file=prompt_file,
-        inputs=inputs,
-        outputs=outputs or [],
-        strict=strict_outputs,
-        model=model or "",
-        timeout=timeout,
-    )
+    with advising(step):
+        return await ask(
+            step,
+            agent=agent or "",
+            mode=mode or "",
+            prompt=prompt,
+            messages=messages,
+            prompt_file=prompt_file,
+            inputs=inputs,
+            outputs=outputs or [],
+            strict=strict_outputs,
+            model=model or "",
+            timeout=timeout,
+        )
 
 
 @node(

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pflow import settings
 from pflow.app.secrets import redactor
 from pflow.errors import UsageError, suggest
 from pflow.model.run import Opened
 from pflow.model.visit import meant
 from pflow.planning.plan import Plan
 from pflow.reuse.policy import Never, Reuse
-from pflow.storage import settings
 from pflow.storage.files import home as default_home
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pflow import settings
 from pflow.app import keeping, library
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import kept_workflow, load, parse
@@ -37,7 +38,7 @@ from pflow.nodes.step import add_usage
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
-from pflow.storage import runs, settings
+from pflow.storage import runs
 from pflow.storage.files import at_home
 from pflow.storage.files import home as default_home
 from pflow.storage.journal import Memory

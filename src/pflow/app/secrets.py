@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pflow import settings
 from pflow.errors import UsageError
 from pflow.lang.typed import typed
 from pflow.model.redact import Redactor, known_secrets, looks_secret
 from pflow.model.workflow import Input, Workflow
-from pflow.storage import settings
 from pflow.storage.sealing import Seal
 
 REFERENCE = "secret_input"

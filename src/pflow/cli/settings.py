@@ -10,8 +10,8 @@ from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line
 from pflow.errors import UsageError, suggest
 from pflow.model.redact import HIDDEN
+from pflow.settings import DESCRIPTIONS, FILE, Settings, load, save, set_value
 from pflow.storage.files import home
-from pflow.storage.settings import DESCRIPTIONS, FILE, Settings, load, save, set_value
 
 _SECTIONS = tuple(dict.fromkeys(name.partition(".")[0] for name in DESCRIPTIONS))
 

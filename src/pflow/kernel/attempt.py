@@ -128,7 +128,10 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, TimeoutError) and str(error).startswith("timed out"):
         return Failure("timeout", str(error), "raise the timeout, or make the work smaller", name)
     if isinstance(error, NodeError):
-        return Failure(error.kind, error.message, error.hint, name, trace, plain(error.details))
+        details = plain(error.details)
+        return Failure(
+            error.kind, error.message, error.hint, name, trace, details, suggestions=tuple(error.suggestions)
+        )
     if isinstance(error, InternalError):
         return Failure("internal", error.message, "this is a bug in pflow: please report it", name, trace)
     if isinstance(error, PflowError):

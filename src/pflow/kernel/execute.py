@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pflow.kernel import reusing, trial
+from pflow.kernel.advice import advised
 from pflow.kernel.attempt import attempt, delay_before
 from pflow.kernel.look import look
 from pflow.kernel.scope import Ready, Scope
@@ -34,7 +35,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
 
 def _at_once(run: Run, visit: Visit, outcome: Outcome, writes: dict[str, Any]) -> Outcome:
     if outcome.failure is not None:
-        return msgspec.structs.replace(outcome, failure=advised(outcome.failure, visit.node, None))
+        return msgspec.structs.replace(outcome, failure=advised(outcome.failure, visit.node))
     return reusing.take(run, Recalled(outcome, writes))
 
 
@@ -78,13 +79,6 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
             failure = advised(made, visit.node, policy.timeout)
             return Outcome("failed", failure=failure, attempts=ready.attempt, ms=_ms(started), usage=ready.used)
         await run.try_again(scope, ready, made, delay)
-
-
-def advised(failure: Failure, node: str, timeout: float | None) -> Failure:
-    """A failure with what may be done about it."""
-    from pflow.agents.recovery import suggestions_for
-
-    return msgspec.structs.replace(failure, suggestions=suggestions_for(failure, node, timeout))
 
 
 def _ms(started: float) -> float:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pflow import settings
 from pflow.errors import UsageError, suggest
 from pflow.model.redact import looks_secret
-from pflow.storage import settings
 from pflow.storage.files import encode_json, write_atomic
 from pflow.storage.files import home as default_home
 

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.documents.schema import check, problem
 from pflow.errors import NodeError, suggest
-from pflow.lang.schema import check, problem
 from pflow.mcp.config import Server
 from pflow.mcp.stderr import LastWords
 from pflow.mcp.transport import Watch, transport

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pflow.documents.schema import check, problem
 from pflow.errors import NodeError, UsageError
-from pflow.lang.schema import check, problem
 from pflow.mcp.catalogue import Tool, type_name
 from pflow.mcp.config import Server
 from pflow.mcp.pool import pool

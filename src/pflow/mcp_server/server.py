@@ -7,9 +7,9 @@ from typing import Any
 
 from pflow.app.history import find, recall
 from pflow.cli.complaints import error_view, problems_of
+from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.kernel.run import Run
-from pflow.lang.schema import problem
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.running import Caller, answered

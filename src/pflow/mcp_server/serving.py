@@ -14,11 +14,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from pflow import settings
 from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.mcp.pool import needed
-from pflow.storage import settings
 
 TOKEN = "PFLOW_MCP_TOKEN"
 HOST = "127.0.0.1"

@@ -46,7 +46,7 @@ def run_means() -> Means:
     set_ = means()
     if set_ is not None:
         return set_
-    from pflow.storage import settings
+    from pflow import settings
 
     own = settings.load()
     return Means(own.model.default, own.env)

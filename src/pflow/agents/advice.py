@@ -1,31 +1,31 @@
-"""What a person can do about a failure, in the words of its workflow.
-
-``suggestions_for`` reads a failure as it is recorded: its kind, and the context that agents give with theirs.
-"""
+"""Advice: what a person can do about an agent that failed, in the words of its workflow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from pflow.model.run import Failure
+from pflow.errors import NodeError
+from pflow.nodes.step import StepContext
 
 Context = Mapping[str, Any]
 
 
-def suggestions_for(failure: Failure, node_id: str = "", timeout: float | None = None) -> tuple[str, ...]:
-    """Steps that may help, the likeliest first; ``timeout`` is what the node allows an attempt."""
-    node = f'node "{node_id}"' if node_id else "the node"
-    context: dict[str, Any] = {**failure.context, "node": node}
-    if timeout is not None:
-        context.setdefault("timeout", timeout)
-    by_reason = _BY_REASON.get(str(context.get("reason", "")))
-    made = by_reason(context) if by_reason else []
-    by_kind = _BY_KIND.get(failure.kind)
-    if not made and by_kind:
-        made = by_kind(context)
-    hint = [failure.hint] if failure.hint and not made else []
-    return tuple(dict.fromkeys([*made, *hint]))
+@contextmanager
+def advising(step: StepContext) -> Iterator[None]:
+    """Give every failure of an agent the steps that may help, the likeliest first."""
+    try:
+        yield
+    except NodeError as error:
+        error.suggestions = error.suggestions or suggestions(error, step.node_id)
+        raise
+
+
+def suggestions(error: NodeError, node_id: str) -> tuple[str, ...]:
+    """What may help against a failure that says why it happened; for the others nothing is known here."""
+    advice = _BY_REASON.get(str(error.details.get("reason", "")))
+    return tuple(advice({**error.details, "node": f'node "{node_id}"'})) if advice is not None else ()
 
 
 def _by_hand(context: Context) -> list[str]:
@@ -118,47 +118,13 @@ def _steps(context: Context) -> list[str]:
 
 
 def _timeout(context: Context) -> list[str]:
-    seconds = context.get("timeout")
-    more = f"timeout: {2 * float(seconds):g} (it is {float(seconds):g} now)" if seconds else "a longer timeout"
+    seconds = float(context["timeout"])
+    more = f"timeout: {2 * seconds:g} (it is {seconds:g} now)"
     return [
         f"{context['node']}: {more}",
         f"{context['node']}: retry: {{timeout: {{retries: 2}}}} where it is only slow at times",
         *_by_hand(context),
     ]
-
-
-def _binding(context: Context) -> list[str]:
-    return [
-        f"correct the name in {context['node']}, or put the node that makes it on every way that leads there",
-        "give it when the run is started: NAME=value, or a default in the workflow's context",
-    ]
-
-
-def _routing(context: Context) -> list[str]:
-    return [f"{context['node']}: add a default route", f"{context['node']}: ask for exactly one of the routes' names"]
-
-
-def _model(context: Context) -> list[str]:
-    return ["choose another model: pflow settings model default NAME", "try again: the server may have been at fault"]
-
-
-def _rate_limit(context: Context) -> list[str]:
-    return [
-        f"{context['node']}: retry: {{rate_limit: {{retries: 5, delay: 30}}}}",
-        "run fewer nodes at once: --jobs 1",
-    ]
-
-
-def _auth(context: Context) -> list[str]:
-    return ["set the key of the model's provider: pflow settings env NAME VALUE"]
-
-
-def _doubt(context: Context) -> list[str]:
-    return [f"look whether {context['node']} did its work, then decide: pflow resume RUN --on-doubt retry|skip"]
-
-
-def _refused(context: Context) -> list[str]:
-    return [f"put the prompt of {context['node']} differently", "ask another model"]
 
 
 _BY_REASON: dict[str, Callable[[Context], list[str]]] = {
@@ -175,14 +141,4 @@ _BY_REASON: dict[str, Callable[[Context], list[str]]] = {
     "outputs": _outputs,
     "steps": _steps,
     "timeout": _timeout,
-}
-_BY_KIND: dict[str, Callable[[Context], list[str]]] = {
-    "timeout": _timeout,
-    "binding": _binding,
-    "routing": _routing,
-    "model": _model,
-    "rate_limit": _rate_limit,
-    "auth": _auth,
-    "refused": _refused,
-    "doubt": _doubt,
 }

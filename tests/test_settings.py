@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from pflow import settings
 from pflow.errors import UsageError, WorkflowError
-from pflow.storage import settings
-from pflow.storage.settings import DESCRIPTIONS, Settings, load, parse_duration, save, set_value
+from pflow.settings import DESCRIPTIONS, Settings, load, parse_duration, save, set_value
 
 
 def names(value: Any, prefix: str = "") -> list[str]:
@@ -142,7 +142,7 @@ def test_everything_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
 def test_settings_that_are_right_are_read_without_the_reader_of_documents(tmp_path: Path) -> None:
     """Every start reads them."""
     (tmp_path / "settings.json").write_text('{"cache": {"ttl": "1h"}}')
-    code = """import sys; from pathlib import Path; from pflow.storage.settings import load
+    code = """import sys; from pathlib import Path; from pflow.settings import load
 assert load(Path(".")).cache.ttl == "1h" and "pflow.documents" not in sys.modules"""
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
