@@ -81,12 +81,16 @@ def load(home: Path | None = None) -> Settings:
     """The user's settings; a missing file means the defaults, a wrong one ``WorkflowError``."""
     path = (home or default_home()) / FILE
     try:
-        data = path.read_bytes()
+        status = path.stat()
+        key = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
+        if key not in _read:  # a run asks in many places, and the file is read once
+            _read.clear()
+            _read[key] = _parsed(path, path.read_bytes())
     except FileNotFoundError:
         return Settings()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    return _parsed(path, data)
+    return _read[key]
 
 
 def save(settings: Settings, home: Path | None = None) -> None:
@@ -116,6 +120,7 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
+_read: dict[tuple[str, int, int, int], Settings] = {}  # the last, by what tells the file from a later one
 _NAMES = [name if name != "env" else "env.NAME" for name in DESCRIPTIONS]
 
 

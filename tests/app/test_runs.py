@@ -12,7 +12,8 @@ import pytest
 
 import pflow
 from pflow import NodeError, StepContext, app, node
-from pflow.app.drift import drift
+from pflow.app.session import Session
+from pflow.app.taking import take
 from pflow.errors import RunBusy, UsageError
 from pflow.model.run import Opened
 from pflow.model.workflow import Edge, Input, Node, Policy, Retry, Workflow
@@ -113,8 +114,8 @@ def test_a_live_run_hears_another_process_cancel_it() -> None:
         await asyncio.Event().wait()
 
     async def main() -> pflow.Result:
-        def started(run: Any) -> None:
-            inbox.post(run.guide.folder, {"kind": "cancel", "why": "enough"})
+        def started(session: Session) -> None:
+            inbox.post(Path(session.story().path or ""), {"kind": "cancel", "why": "enough"})
 
         return await pflow.run(chain("t/forever", "t/act"), types=(forever, act), started=started)
 
@@ -282,7 +283,9 @@ def test_no_key_that_a_node_shares_means_anything_to_the_engine() -> None:
     """Whatever a user calls a value, resuming and forking go on as if it were called anything else."""
     flow = Workflow("keys", "test", (Node("a", "t/label"), Node("b", "t/act")), (Edge("a", "b"),))
     done = asyncio.run(pflow.run(flow, types=(label, act)))
-    assert drift(done.run_id) == []
+    taken = take(done.run_id, {})
+    assert taken.drift() == []
+    taken.release()
     forked = app.fork(done.run_id, "b")
     again = asyncio.run(pflow.resume(forked, types=(label, act)))
     assert again.status == "completed"

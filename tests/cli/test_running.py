@@ -13,10 +13,10 @@ from typing import Any, TextIO
 import pytest
 
 import pflow as library
-from pflow.cli.outcome import main_value, run_view, shown_value
+from pflow.app.outcome import main_value, run_view, shown_value
+from pflow.app.session import Session
 from pflow.cli.report import print_value
 from pflow.errors import JournalError
-from pflow.kernel.run import Run
 from pflow.model.workflow import Node, Output, Workflow
 from pflow.storage.journal import Journal
 from tests.cli.conftest import Pflow
@@ -283,8 +283,8 @@ def test_a_pipe_that_nobody_reads_is_left_alone(pflow: Pflow, greeting: str, pip
 # The result, in all its forms.
 
 
-def ran(workflow: Workflow) -> tuple[library.Result, Run]:
-    kept: list[Run] = []
+def ran(workflow: Workflow) -> tuple[library.Result, Session]:
+    kept: list[Session] = []
     result = asyncio.run(library.run(workflow, keep=False, started=kept.append))
     return result, kept[0]
 

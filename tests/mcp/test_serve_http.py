@@ -89,7 +89,7 @@ def test_a_signal_interrupts_the_runs_under_way(here: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-    from pflow.app.history import survey
+    from pflow.app.runs import survey
 
     assert [glance.status for glance in survey()] == ["interrupted"]
 

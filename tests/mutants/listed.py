@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "kernel/scope.py",
-        'if self.plan.workflow.flat and outcome.status == "completed":',
+        'if flat and outcome.status == "completed":',
         "if self.plan.workflow.flat:",
         "where outputs go by their own names, those of a failure do not",
         "kernel schedulers agents dialects app cli test_examples.py",

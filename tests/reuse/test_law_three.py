@@ -54,8 +54,8 @@ class Session(Iterating):
     def go(self) -> list[str]:
         self.order = []
 
-        def started(run: Run) -> None:
-            self.driven = run
+        def started(session: app.Session) -> None:
+            self.driven = session.run
 
         self.run(started=started, on_doubt="retry", durable=False)
         return self.order

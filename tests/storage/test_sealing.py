@@ -52,7 +52,7 @@ def test_who_goes_on_has_every_secret_again(wanted: list[AnyRecord]) -> None:
     """Law: sealing and opening change nothing, whatever the text, references typed by a user included."""
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder), *wanted)
-        made, found = Journal.open(path, lambda _: Seal(SECRETS))
+        made, found = Journal.open(path, Seal(SECRETS))
         made.close()
         assert found == [OPENED, *wanted]
 
@@ -90,4 +90,4 @@ def test_a_secret_that_nobody_gives_is_named(tmp_path: Path) -> None:
     """A run is not resumed with something else in a secret's place."""
     path = written(tmp_path, Replied(2.0, "a#1", "user", 1, "hush-hush"))
     with pytest.raises(UsageError, match='the secret "key"'):
-        Journal.open(path, lambda _: Seal({}))
+        Journal.open(path, Seal({}))

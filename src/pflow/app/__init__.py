@@ -6,13 +6,17 @@ result = await resume(run_id)           goes on where a run stopped; a no-op whe
 """
 
 from pflow.app.documents import load, parse
-from pflow.app.history import cancel, fork, inspect, reply
+from pflow.app.forking import fork
 from pflow.app.options import Options, Result
-from pflow.app.running import plan, registry_for, resume, run, run_sync, warnings
+from pflow.app.registry import registry_for
+from pflow.app.running import plan, resume, run, run_sync, warnings
+from pflow.app.runs import cancel, inspect, reply
+from pflow.app.session import Session
 
 __all__ = [
     "Options",
     "Result",
+    "Session",
     "cancel",
     "fork",
     "inspect",

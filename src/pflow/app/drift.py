@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from pflow.app.documents import parse
-from pflow.app.history import find, records
 from pflow.errors import PflowError
 from pflow.model.run import AnyRecord, Finished, Loaded, Opened
 from pflow.model.workflow import Workflow, meaning
@@ -38,13 +37,11 @@ class Drift(msgspec.Struct, frozen=True):
         return f"{self.file} was edited ({'; '.join(told)})"
 
 
-def drift(run_id: str | Path, home: Path | None = None) -> list[Drift]:
+def drift(folder: Path, found: Sequence[AnyRecord]) -> list[Drift]:
     """What changed of a run's documents in their meaning; nothing for a run that is complete."""
-    folder = find(run_id, home)
-    found = records(folder)
     if isinstance(found[-1], Finished) and found[-1].status == "completed":
         return []
-    pairs = ((file, folder.path / name) for file, name in _documents(found))
+    pairs = ((file, folder / name) for file, name in _documents(found))
     return [
         msgspec.structs.replace(one, kept=str(kept))
         for file, kept in pairs

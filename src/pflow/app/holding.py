@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pflow.app.views import Viewer
-from pflow.errors import JournalError, PflowError
+from pflow.errors import JournalError
 from pflow.kernel.run import Run
 from pflow.model.redact import Redactor
 from pflow.model.run import AnyRecord, Opened
-from pflow.storage.journal import Journal
+from pflow.storage.journal import Journal, as_it_stands, read
 from pflow.storage.lease import Lease
 from pflow.storage.runs import RunFolder
 from pflow.storage.sealing import Seal
@@ -34,38 +32,43 @@ class Fenced:
 class Held:
     """A run's folder in the hands of this process."""
 
-    def __init__(
-        self, folder: RunFolder, lease: Lease, journal: Journal, records: list[AnyRecord], durable: bool
-    ) -> None:
+    journal: Journal  # there once the folder was created or read
+    log: Fenced
+
+    def __init__(self, folder: RunFolder, durable: bool) -> None:
         self.folder = folder
-        self.records = records
-        self.journal = journal
-        self.log = Fenced(journal, lease, durable)
-        self._lease = lease
+        self.records: list[AnyRecord] = []
+        self._durable = durable
+        self._lease = Lease.acquire(folder.path, folder.id)
 
     @classmethod
     def create(cls, folder: RunFolder, durable: bool = True, seal: Seal | None = None) -> Held:
         """Take a new run's folder; without a seal, the records it will get are sealed already."""
-        lease = Lease.acquire(folder.path, folder.id)
-        return cls(folder, lease, Journal.create(folder.journal, seal), [], durable)
+        made = cls(folder, durable)
+        made._write(Journal.create(folder.journal, seal))
+        return made
 
     @classmethod
-    def open(cls, folder: RunFolder, seal: Callable[[Opened], Seal], durable: bool = True) -> Held:
-        """Take an existing run's folder; raises ``RunBusy`` when a live process has it."""
-        lease = Lease.acquire(folder.path, folder.id)
-        try:
-            journal, records = Journal.open(folder.journal, seal)
-        except PflowError:
-            lease.release()
-            raise
-        return cls(folder, lease, journal, records, durable)
+    def open(cls, folder: RunFolder, durable: bool = True) -> Held:
+        """Take an existing run's folder, to be ``read``; raises ``RunBusy`` when a live process has it."""
+        return cls(folder, durable)
+
+    def read(self, seal: Seal) -> None:
+        """Read the records, with their secrets."""
+        journal, self.records = Journal.open(self.folder.journal, seal)
+        self._write(journal)
+
+    def _write(self, journal: Journal) -> None:
+        self.journal = journal
+        self.log = Fenced(journal, self._lease, self._durable)
 
     @property
     def opened(self) -> Opened:
-        """The first record."""
-        if not self.records or not isinstance(self.records[0], Opened):
+        """The first record; before the others are read, it tells what is needed to read them."""
+        first = self.records[0] if self.records else next(read(self.folder.journal, as_it_stands), None)
+        if not isinstance(first, Opened):
             raise JournalError(f"{self.folder.journal} does not begin with the opening of a run", "start a new run")
-        return self.records[0]
+        return first
 
     async def drive(self, run: Run, redactor: Redactor) -> None:
         """Drive a run to where it can go, with its views kept up to date, and let go of the folder."""
@@ -91,5 +94,6 @@ class Held:
 
     def close(self) -> None:
         """Let go of the folder."""
-        self.journal.close()
+        if hasattr(self, "journal"):
+            self.journal.close()
         self._lease.release()

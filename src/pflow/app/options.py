@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pflow.app.story import Story
 from pflow.kernel.clock import Clock
 from pflow.kernel.feed import Hub
-from pflow.kernel.run import Run
 from pflow.model.event import Envelope
-from pflow.model.run import Asked, Decision, Failure, Outcome, RunStatus
+from pflow.model.run import Asked, Decision
+
+if TYPE_CHECKING:
+    from pflow.app.session import Session
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = True  # False: in memory only; nothing can be resumed
     durable: bool = True  # False: survives a crash of the process, not of the machine
     clock: Clock | None = None
-    started: Callable[[Run], None] | None = None  # told of the run, to interrupt or cancel it
+    started: Callable[[Session], None] | None = None  # told of the run, to interrupt or cancel it
     iterate: bool = False  # reuse what did not change since earlier runs of the same file
     rerun: tuple[str, ...] = ()  # nodes to execute all the same, with what is below them
     use_cache: bool = False  # reuse outcomes of pure nodes by their inputs
@@ -40,21 +43,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     secrets: Mapping[str, Any] = {}  # inputs among which a resumed run finds the secret ones
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(Story, frozen=True, kw_only=True):
     """How a run went."""
 
-    run_id: str
-    status: RunStatus
     outputs: dict[str, Any]  # the declared ones, or every node's by its id
-    visits: dict[str, Outcome]
-    error: Failure | None = None
-    usage: dict[str, Any] = {}
-    path: Path | None = None
-    duration: float = 0.0
-    nodes_total: int = 0
-    waiting: tuple[Asked, ...] = ()
-    doubts: tuple[tuple[str, int], ...] = ()
-    held: dict[str, Failure] = {}  # visits that go on when the run is resumed with more
+    duration: float = 0.0  # seconds that it was driven for
 
     @property
     def success(self) -> bool:

@@ -17,6 +17,11 @@ from pflow.storage.sealing import Seal
 REFERENCE = "secret_input"
 
 
+def is_reference(name: str, value: Any) -> bool:
+    """Whether a recorded input is a reference to a secret."""
+    return bool(value == {REFERENCE: name})
+
+
 def hidden(workflow: Workflow, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs as they are recorded: a secret one is a reference to itself."""
     secret = {item.name for item in workflow.inputs if item.secret}

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from pflow.app.session import Session
 from pflow.cli.lines import Lines
 from pflow.cli.person import Typed
 from pflow.cli.screen import one_line, write
-from pflow.kernel.run import Run
 from pflow.model.event import Envelope
-from pflow.model.run import Asked, Stored
+from pflow.model.run import Asked
 
 BLOCK = '"""'
 PROMPT, MORE = "you> ", "...> "
@@ -37,11 +37,11 @@ class Chat:
         self._out = None if silent else out
         self._typed = Typed()
         self._open = False  # a line was begun and not ended
-        self._doing: dict[str, Callable[[Run, str], None]] = {
-            "/stop": lambda run, _: run.interrupt(),
+        self._doing: dict[str, Callable[[Session, str], None]] = {
+            "/stop": lambda session, _: session.interrupt(),
             "/context": self._show,
             "/model": self._change,
-            "/help": lambda run, _: self._say("\n".join(f"  {name:10}{what}" for name, what in _COMMANDS.items())),
+            "/help": lambda session, _: self._say("\n".join(f"  {name:10}{what}" for name, what in _COMMANDS.items())),
         }
 
     # ── what is said ──
@@ -75,15 +75,15 @@ class Chat:
 
     async def answer(self, asked: Asked) -> Any:
         """What the user says next, or None when there is nothing more."""
-        run = self._lines.run
-        assert run is not None
+        session = self._lines.session
+        assert session is not None
         while True:
             said = await (self._typed_text(asked) if self.terminal else self._typed.line())
             word, _, rest = (said or "").strip().partition(" ")
             if said is None or word not in self._doing:
                 return said
-            self._doing[word](run, rest.strip())
-            if run.leaving:
+            self._doing[word](session, rest.strip())
+            if session.leaving:
                 return None
 
     async def _typed_text(self, asked: Asked) -> str | None:
@@ -111,21 +111,19 @@ class Chat:
 
     # ── commands ──
 
-    def _show(self, run: Run, _: str) -> None:
-        live = run.root.live
-        if live is None or not live.contexts:
+    def _show(self, session: Session, _: str) -> None:
+        if not session.contexts:
             self._say("there is no conversation yet")
-            return
-        for context in live.contexts.values():
+        for context in session.contexts:
             model = f", {context.model}" if context.model else ""
             self._say(f"{context.context_type} context {context.context_id}{model}: {len(context)} messages")
             for message in context.message_history:
                 pinned = " (pinned)" if message.pinned else ""
                 self._say(f"  {message.role}{pinned}: {one_line(message.content)}")
 
-    def _change(self, run: Run, name: str) -> None:
+    def _change(self, session: Session, name: str) -> None:
         if not name:
             self._say("which one? /model NAME")
             return
-        run.note(Stored(run.clock.now(), "session", "model", name))
+        session.follow(name)
         self._say(f"the conversation goes on with {name}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pflow.app.problems import place_view
 from pflow.cli.screen import Screen, result, shortened
 from pflow.cli.words import Line, wants_json
-from pflow.errors import InternalError, PflowError, Place, Problem, RunError, UsageError, WorkflowError
+from pflow.errors import InternalError, PflowError, Problem, RunError, UsageError, WorkflowError
 from pflow.storage.files import encode_json
 
 MOST = 50  # problems on the screen; JSON holds all
@@ -68,13 +69,6 @@ def error_view(problem: Problem) -> dict[str, Any]:
     view = problem_view(problem)
     del view["warning"]
     return view
-
-
-def place_view(place: Place) -> dict[str, Any] | None:
-    """A place as JSON shows it; None where nothing is known of it."""
-    if not place.file and not place.line:
-        return None
-    return {"file": place.file, "line": place.line, "column": place.column}
 
 
 def failed_view(errors: list[dict[str, Any]]) -> dict[str, Any]:

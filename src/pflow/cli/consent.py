@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pflow.app.drift import drift
 from pflow.app.explain import Row, explain
+from pflow.app.taking import Taken
 from pflow.cli.screen import Screen, one_line, shortened
 from pflow.cli.words import Line
 from pflow.model.value import json_text
@@ -43,9 +43,9 @@ def _asked(workflow: Workflow, rows: list[Row], screen: Screen) -> bool:
     return _yes("run it?", screen)
 
 
-def to_go_on(line: Line, folder: Path, screen: Screen) -> bool:
+def to_go_on(line: Line, taken: Taken, screen: Screen) -> bool:
     """Whether a run may go on with the documents that it keeps; what changed of them since is told."""
-    found = drift(folder)
+    found = taken.drift()
     if not found:
         return True
     for one in found:

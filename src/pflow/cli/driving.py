@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pflow.app import Result
+from pflow.app.session import Session
 from pflow.cli.chat import Chat
 from pflow.cli.complaints import error_view, failed_view, print_json, problems_of, told
 from pflow.cli.lines import QUIET, VERBOSE, Lines
@@ -22,8 +23,6 @@ from pflow.cli.report import report
 from pflow.cli.screen import Screen, write
 from pflow.cli.words import Line
 from pflow.errors import PflowError, UsageError
-from pflow.kernel.feed import Hub
-from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.storage.files import encode_json
 
@@ -41,14 +40,14 @@ class Drive:
         self.chat: Chat | None = None  # the conversation, for a graph
         talking = chat and sys.stdin is not None and sys.stdin.isatty() and line.level < VERBOSE
         self.lines = Lines(self.screen, QUIET) if talking else _lines(self.screen, line.level)
-        self.run: Run | None = None
+        self.session: Session | None = None
         self._timeout = line.number("timeout")
         self._events: Events | None = None
         self._hits = 0
         self._why = ""  # why the run was cancelled here
 
     def complete(
-        self, start: Callable[[dict[str, Any]], Awaitable[Result]], look: Callable[[], Run] | None = None
+        self, start: Callable[[dict[str, Any]], Awaitable[Result]], look: Callable[[], Session] | None = None
     ) -> int:
         """Drive a run as far as it goes and report; ``look`` finds the run when there was nothing to drive."""
         if not gc.isenabled():  # what starting made stays
@@ -57,20 +56,20 @@ class Drive:
         try:
             result = _finish(self._drive(start))
         except PflowError as error:
-            if self.run is None:
+            if self.session is None:
                 raise
-            return self._broke(self.run, error)
-        run = self.run or (look() if look is not None else None)
-        assert run is not None
-        return report(result, run, self.line, self.lines, self._why, self.chat is not None and self.chat.spoken)
+            return self._broke(self.session, error)
+        session = self.session or (look() if look is not None else None)
+        assert session is not None
+        return report(result, session, self.line, self.lines, self._why, self.chat is not None and self.chat.spoken)
 
-    def _broke(self, run: Run, error: PflowError) -> int:
+    def _broke(self, session: Session, error: PflowError) -> int:
         """Something of the engine's own went wrong while it ran; what was recorded until then is kept."""
         told(self.screen, error)
-        self.lines.say(f"  next: pflow resume {run.run_id}", QUIET)
+        self.lines.say(f"  next: pflow resume {session.run_id}", QUIET)
         if self.line.json:
             view = failed_view([error_view(problem) for problem in problems_of(error)])
-            print_json(view | {"run_id": run.run_id})
+            print_json(view | {"run_id": session.run_id})
         return 1
 
     async def _drive(self, start: Callable[[dict[str, Any]], Awaitable[Result]]) -> Result:
@@ -104,34 +103,43 @@ class Drive:
         if self._events is not None:
             sinks.append(self._events)
         return {
-            "hub": Hub(*sinks),
+            "on_event": lambda envelope: _tell(sinks, envelope),
             "on_doubt": self.line.value("on-doubt"),
             "answer": self.chat.answer if self.chat else person.answer if present or self.line.has("yes") else None,
             "decide": person.decide if person.present else None,
             "started": self._started,
         }
 
-    def _started(self, run: Run) -> None:
-        self.run = self.lines.run = run
+    def _started(self, session: Session) -> None:
+        self.session = self.lines.session = session
         if self._timeout is not None:
-            asyncio.get_running_loop().call_later(self._timeout, self._time_out, run)
+            asyncio.get_running_loop().call_later(self._timeout, self._time_out, session)
 
-    def _time_out(self, run: Run) -> None:
+    def _time_out(self, session: Session) -> None:
         self._why = f"it took longer than {self._timeout:g} s"
-        run.cancel(self._why)
+        session.cancel(self._why)
 
     def _hit(self) -> None:
         """Ctrl-C: the first stops cleanly, the second now."""
         self._hits += 1
-        if self._hits == 1 and self.run is not None:
+        if self._hits == 1 and self.session is not None:
             self.lines.say("\nstopping… (once more to stop now)", QUIET)
-            self.run.interrupt()
+            self.session.interrupt()
             return
         self.lines.close()
         _kill_children()
-        kept = f"What completed is kept.\n  next: pflow resume {self.run.run_id}" if self.run else "Nothing was run."
+        kept = (
+            f"What completed is kept.\n  next: pflow resume {self.session.run_id}"
+            if self.session
+            else "Nothing was run."
+        )
         self.screen.say(f"⏸ Stopped. {kept}")
         os._exit(INTERRUPTED)
+
+
+def _tell(sinks: list[Callable[[Envelope], None]], envelope: Envelope) -> None:
+    for sink in sinks:
+        sink(envelope)
 
 
 def _finish(work: Awaitable[Result]) -> Result:

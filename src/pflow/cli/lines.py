@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from pflow.app.session import Session
+from pflow.app.story import cost_of
 from pflow.app.wording import ago
 from pflow.cli.screen import Screen, lasted, one_line
-from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.model.visit import is_nested, short
 
@@ -41,7 +42,7 @@ class Lines:
     def __init__(self, screen: Screen, level: int) -> None:
         self.screen = screen
         self.level = level
-        self.run: Run | None = None
+        self.session: Session | None = None
         self.working: dict[str, Working] = {}  # by task
         self.ended = 0  # nodes of the workflow itself
         self.cost = 0.0
@@ -87,8 +88,8 @@ class Lines:
 
     def _started(self, data: dict[str, Any]) -> None:
         one = self.working[data["taskId"]] = Working(_name(data))
-        if self.run is not None:
-            one.attempt = one.limit = self.run.memory.next_attempt(data["visit"])
+        if self.session is not None:
+            one.attempt = one.limit = self.session.attempts(data["visit"])[0]
         if why := data.get("why"):
             kind, names = why["kind"], ", ".join(why.get("names", ()))
             level = VERBOSE if kind in _UNREMARKABLE else NORMAL
@@ -120,7 +121,7 @@ class Lines:
 
     def _retried(self, data: dict[str, Any]) -> None:
         attempt = data["attempt"]
-        before = self.run.memory.failed_before.get(data["visit"], 0) if self.run is not None else 0
+        before = self.session.attempts(data["visit"])[1] if self.session is not None else 0
         limit = max(attempt + 1, before + data["maxAttempts"])
         one = self.working.get(data["taskId"])
         if one is not None:
@@ -148,15 +149,6 @@ class Lines:
     def _end(self, data: dict[str, Any]) -> Working | None:
         self.ended += not is_nested(data["visit"])
         return self.working.pop(data["taskId"], None)
-
-
-def cost_of(usage: dict[str, Any]) -> float:
-    """The money in a report of usage, in US dollars."""
-    for key in ("cost_usd", "total_cost_usd", "cost"):
-        number = usage.get(key)
-        if isinstance(number, (int, float)) and not isinstance(number, bool):
-            return float(number)
-    return 0.0
 
 
 def _name(data: dict[str, Any]) -> str:

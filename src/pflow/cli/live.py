@@ -117,7 +117,7 @@ class Live(Lines):
         return "  ".join(parts)
 
     def _sum(self) -> str:
-        total = len(self.run.root.plan.graph.ids) if self.run is not None else 0
+        total = self.session.nodes_total if self.session is not None else 0
         parts = [f"{self.ended}/{total} nodes", lasted((monotonic() - self._began) * 1000)]
         if self.cost:
             parts.append(f"${self.cost:.4f}")

@@ -8,17 +8,15 @@ from typing import Any
 import msgspec
 
 from pflow import app
-from pflow.app.history import Glance, find, look, survey
+from pflow.app.runs import Glance, state, survey
 from pflow.cli.complaints import print_json
 from pflow.cli.screen import Screen, lasted, one_line, result, shortened
 from pflow.cli.which import folder_of
 from pflow.cli.words import Line
 from pflow.model.visit import short
-from pflow.storage import inbox, lease
 
 NEWEST = 20
 PATIENCE = 5.0  # seconds that a live run gets to heed a cancel
-_PAUSE = 0.02
 MARKS = {"completed": "✓", "failed": "✗", "running": "…", "paused": "⏸", "waiting": "⏸", "interrupted": "⏸"}
 
 
@@ -47,7 +45,7 @@ def _table(found: list[Glance]) -> str:
 
 def status(line: Line) -> int:
     """``pflow status RUN``."""
-    view = look(folder_of(line.words[0]))
+    view = state(folder_of(line.words[0]))
     if line.json:
         print_json(view)
     else:
@@ -111,18 +109,10 @@ def clock(seconds: float) -> str:
 
 def cancel(line: Line) -> int:
     """``pflow cancel RUN``."""
-    folder = find(folder_of(line.words[0]))
-    until = time.monotonic() + PATIENCE
-    name = app.cancel(folder.path, "cancelled by its user")
-    while name and (folder.inbox / name).exists():
-        if not lease.alive(folder.path):  # it went away without a look at its inbox
-            inbox.remove(folder.path, name)
-            name = app.cancel(folder.path, "cancelled by its user")
-        elif time.monotonic() > until:
-            Screen().say(f"ℹ {lease.holder(folder.path)} was told to cancel {folder.id}, and has not answered yet")
-            return 0
-        else:
-            time.sleep(_PAUSE)
-    if line.level:
-        Screen().say(f"✓ Cancelled {folder.id}")
+    folder = folder_of(line.words[0])
+    told = app.cancel(folder, "cancelled by its user", patience=PATIENCE)
+    if told:
+        Screen().say(f"ℹ {told} was told to cancel {folder.name}, and has not answered yet")
+    elif line.level:
+        Screen().say(f"✓ Cancelled {folder.name}")
     return 0

@@ -2,66 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from pflow.app import Result
-from pflow.cli import outcome
+from pflow.app import Result, outcome
+from pflow.app.session import Session
 from pflow.cli.complaints import print_json, told
 from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines
 from pflow.cli.screen import lasted, one_line, result, shortened
 from pflow.cli.words import Line
 from pflow.errors import UsageError
-from pflow.kernel.run import Run
 from pflow.model.run import Asked, Failure
 from pflow.model.value import portable
-from pflow.model.visit import is_nested, node_of, short
+from pflow.model.visit import node_of, short
 from pflow.storage.files import encode_json
 
 LAST = 10  # lines of what a command said before it failed
 EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
 
 
-def report(made: Result, run: Run, line: Line, lines: Lines, why: str = "", spoken: bool = False) -> int:
+def report(made: Result, session: Session, line: Line, lines: Lines, why: str = "", spoken: bool = False) -> int:
     """Tell how a run went, and return the exit code; ``why`` is why it was cancelled here.
 
     What was ``spoken`` while the run went on is not told again.
     """
-    if made.error is not None and run.hub.redact is not None:
-        made = msgspec.structs.replace(made, error=_without_secrets(made.error, run.hub.redact))
-    if run.reuse.lost is not None:
-        lines.say(f"warning: nothing could be cached: {run.reuse.lost} cannot be written")
+    if made.error is not None:
+        made = msgspec.structs.replace(made, error=_without_secrets(made.error, session))
+    if session.lost is not None:
+        lines.say(f"warning: nothing could be cached: {session.lost} cannot be written")
         lines.say("  hint: make it a folder that you may write to, or use --no-cache")
     if made.success:
-        _summary(made, run, lines)
+        _summary(made, lines)
     else:
-        _explain(made, run, lines, why)
-    delivered = (spoken and not line.json) or _deliver(made, run, line, lines)
+        _explain(made, session, lines, why)
+    delivered = (spoken and not line.json) or _deliver(made, session, line, lines)
     return EXIT.get(made.status, 1) if delivered else 1
 
 
-def _deliver(made: Result, run: Run, line: Line, lines: Lines) -> bool:
+def _deliver(made: Result, session: Session, line: Line, lines: Lines) -> bool:
     """The result to stdout, where with --events - there are only lines of JSON; False when it is not to be had."""
     key, only_lines = line.value("output"), line.value("events") == "-"
     try:
-        value = outcome.shown_value(made, run, key) if made.success else None
+        value = outcome.shown_value(made, session, key) if made.success else None
     except UsageError as error:  # the run is done, but what was asked for is not in it
         told(lines.screen, error)
         value = error
     if line.json:
-        view = outcome.run_view(made, run, key)
-        if not made.success and run.hub.redact is not None:  # nobody works with these outputs: they are shown
-            view = run.hub.redact(view)
+        view = outcome.run_view(made, session, key)
+        if not made.success:  # nobody works with these outputs: they are shown
+            view = session.hide(view)
         print_json(view, one_line=only_lines)
     elif not isinstance(value, UsageError) and not only_lines:
         print_value(value)
     return not isinstance(value, UsageError)
 
 
-def _without_secrets(failure: Failure, redact: Callable[[dict[str, Any]], dict[str, Any]]) -> Failure:
-    return msgspec.convert(redact(msgspec.to_builtins(failure)), Failure)
+def _without_secrets(failure: Failure, session: Session) -> Failure:
+    return msgspec.convert(session.hide(msgspec.to_builtins(failure)), Failure)
 
 
 def print_value(value: Any) -> None:
@@ -72,9 +70,8 @@ def print_value(value: Any) -> None:
         result(encode_json(portable(value), indent=2).decode())
 
 
-def _summary(made: Result, run: Run, lines: Lines) -> None:
-    opened = run.memory.opened
-    name = opened.workflow if opened else made.run_id
+def _summary(made: Result, lines: Lines) -> None:
+    name = made.workflow or made.run_id
     if not made.duration:
         lines.say(f"✓ {name} is complete already: nothing was left to do · {made.run_id}")
         return
@@ -86,7 +83,7 @@ def _summary(made: Result, run: Run, lines: Lines) -> None:
     unknown = int(made.usage.get("unpriced_calls", 0))
     if unknown:
         parts.append(f"{unknown} call{'s' * (unknown != 1)} of unknown price")
-    kept = sum(not is_nested(visit) and one.reused for visit, one in made.visits.items())
+    kept = sum(one.reused for one in made.own.values())
     if kept:
         saved = outcome.saved(made)
         money = f" and ${saved['cost_usd']:.4f}" if saved["cost_usd"] else ""
@@ -94,7 +91,7 @@ def _summary(made: Result, run: Run, lines: Lines) -> None:
     lines.say(f"✓ {name} completed: {', '.join(parts)} · {made.run_id}")
 
 
-def _explain(made: Result, run: Run, lines: Lines, why: str) -> None:
+def _explain(made: Result, session: Session, lines: Lines, why: str) -> None:
     if made.status == "paused":
         _paused(made, lines)
     elif made.status == "interrupted":
@@ -103,12 +100,12 @@ def _explain(made: Result, run: Run, lines: Lines, why: str) -> None:
         reason = f": {why}" if why else ""
         lines.say(f"✗ The run was cancelled{reason}\n{_next(made)}", QUIET)
     else:
-        _failed(made, run, lines)
+        _failed(made, session, lines)
 
 
-def _failed(made: Result, run: Run, lines: Lines) -> None:
+def _failed(made: Result, session: Session, lines: Lines) -> None:
     failure = made.error or Failure("failed", "the run failed")
-    place = outcome.place_of(failure, run.root.plan)
+    place = outcome.place_of(failure, session.plan)
     where = f"{place}: " if place is not None and place.file else ""
     node = f"node '{short(failure.chain[-1])}' failed: " if failure.chain else ""
     lines.say(f"error: {where}{node}{shortened(failure.message)}", QUIET)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pflow import app
-from pflow.app.documents import kept_workflow
-from pflow.app.history import find, first_record, inspect, recall, records
+from pflow.app import runs
+from pflow.app.outcome import check_key
+from pflow.app.taking import take
 from pflow.cli import consent
 from pflow.cli.arrow import eaten
 from pflow.cli.complaints import described
 from pflow.cli.driving import INTERRUPTED, Drive
 from pflow.cli.inputs import gather, pairs
-from pflow.cli.outcome import check_key
 from pflow.cli.person import choice_of
 from pflow.cli.screen import Screen
 from pflow.cli.which import folder_of, workflow_for
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
 from pflow.lang.typed import typed
-from pflow.model.run import Asked, Opened
+from pflow.model.run import Asked
 from pflow.model.visit import node_of
-from pflow.storage import lease
 
 
 def run(line: Line) -> int:
@@ -55,9 +55,7 @@ def run(line: Line) -> int:
 
 def resume(line: Line) -> int:
     """``pflow resume RUN``."""
-    folder = folder_of(line.words[0])
-    screen = Screen()
-    return go_on(line, folder) if consent.to_go_on(line, folder, screen) else _declined(screen)
+    return go_on(line, folder_of(line.words[0]))
 
 
 def _declined(screen: Screen) -> int:
@@ -65,17 +63,21 @@ def _declined(screen: Screen) -> int:
     return INTERRUPTED
 
 
-def go_on(line: Line, folder: Path) -> int:
-    """Go on with a run, or with a fork of it."""
-    drive = Drive(line, first_record(find(folder)).dialect == "hifide")
+def go_on(line: Line, folder: Path, before: Callable[[], None] = lambda: None) -> int:
+    """Go on with a run, or with a fork of it; ``before`` is done once nothing stands in the way."""
     at = line.value("at")
     if at is not None:
-        forked = app.fork(folder, at)
-        folder = find(forked).path
-        drive.lines.say(f"ℹ Goes on from '{at}' as run {forked}")
+        folder = runs.find(app.fork(folder, at))
+        Screen().say(f"ℹ Goes on from '{at}' as run {folder.name}")
     secrets = _secrets(line, folder)
+    taken = take(folder, secrets)
+    if not consent.to_go_on(line, taken, Screen()):
+        taken.release()
+        return _declined(Screen())
+    before()
+    drive = Drive(line, taken.workflow.scheduler == "reactive")
     chosen = {"secrets": secrets, **means(line)}
-    return drive.complete(lambda options: app.resume(folder, **chosen, **options), lambda: inspect(folder))
+    return drive.complete(lambda options: app.resume(taken, **chosen, **options), lambda: runs.inspect(folder))
 
 
 def means(line: Line) -> dict[str, Any]:
@@ -88,9 +90,7 @@ def _secrets(line: Line, folder: Path) -> dict[str, Any]:
     given = pairs(line)
     if not given:
         return {}
-    opened = records(find(folder))[0]
-    assert isinstance(opened, Opened)
-    secret = {item.name: item for item in kept_workflow(find(folder), opened).inputs if item.secret}
+    secret = runs.secret_inputs(folder)
     for name in given:
         if name not in secret:
             hint = f"secret ones: {', '.join(secret)}" if secret else "start a new run to use other inputs"
@@ -106,27 +106,22 @@ def reply(line: Line) -> int:
     made = choice_of(text, asked.choices) if asked.choices and text else text
     if made is None:
         raise UsageError(f"{text!r} is none of the choices", f"one of: {', '.join(asked.choices)}")
-    if not lease.alive(folder) and not consent.to_go_on(line, folder, Screen()):
-        return _declined(Screen())
-    app.reply(folder, made, visit=asked.visit)
-    if not lease.alive(folder):
-        try:
-            return go_on(line, folder)
-        except RunBusy:  # somebody took the run over in between, and finds the answer
-            pass
-    Screen().say(f"✓ Answered; {lease.holder(folder)} goes on with the run")
+    try:
+        return go_on(line, folder, lambda: app.reply(folder, made, visit=asked.visit))
+    except RunBusy:  # whoever drives it finds the answer
+        app.reply(folder, made, visit=asked.visit)
+    Screen().say(f"✓ Answered; {runs.driver(folder) or 'another process'} goes on with the run")
     return 0
 
 
 def _asked(folder: Path, node: str | None) -> Asked:
     """The question that is to be answered."""
-    run_folder = find(folder)
-    waiting = list(recall(run_folder).asked.values())
+    waiting = runs.waiting(folder)
     found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
     if not found:
         others = ", ".join(node_of(asked.visit) for asked in waiting)
-        hint = f"these ask: {others}" if others else f"`pflow status {run_folder.id}` shows how it stands"
-        what = f"node {node!r}" if node else f"run {run_folder.id}"
+        hint = f"these ask: {others}" if others else f"`pflow status {folder.name}` shows how it stands"
+        what = f"node {node!r}" if node else f"run {folder.name}"
         raise UsageError(f"{what} asks nothing", hint)
     if len(found) > 1:
         names = ", ".join(sorted({node_of(asked.visit) for asked in found}))

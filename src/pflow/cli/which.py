@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pflow import app
 from pflow.app import library
-from pflow.app.history import find
+from pflow.app.runs import find
 from pflow.cli.arrow import ARROW
 from pflow.cli.commands import FIRST
 from pflow.cli.options import PLAIN_WORDS
@@ -51,4 +51,4 @@ def workflow_for(target: str) -> Target:
 def folder_of(word: str) -> Path:
     """The folder of the run that a word means: an id, its start, or a path."""
     path = Path(word)
-    return path if "/" in word and path.is_dir() else find(word).path
+    return path if "/" in word and path.is_dir() else find(word)

@@ -148,10 +148,7 @@ class Scope:
         """Make an ended visit's outputs visible to those after it."""
         node = self.started.pop(visit).node
         self.stopping.pop(visit, None)
-        made = outputs_of(outcome)
-        if self.plan.workflow.flat and outcome.status == "completed":
-            self.values.update(made)
-        self.values[node] = made
+        leave(self.values, node, outcome, self.plan.workflow.flat)
         self.lineages[node] = outcome.lineage
         if self.live is not None:
             self.live.ended(visit, outcome)
@@ -205,6 +202,14 @@ def scheduler_for(plan: Plan, values: Values, prefix: str, width: int, spin: int
 def cancelled(why: str, attempt: int) -> Outcome:
     """How a visit ends that was stopped."""
     return Outcome("cancelled", failure=Failure("cancelled", f"stopped: {why}"), attempts=attempt)
+
+
+def leave(values: Values, node: str, outcome: Outcome, flat: bool) -> None:
+    """Make what a visit left behind visible to those after it; where names are flat, also each output by its own."""
+    made = outputs_of(outcome)
+    if flat and outcome.status == "completed":
+        values.update(made)
+    values[node] = made
 
 
 def outputs_of(outcome: Outcome) -> dict[str, Any]:

@@ -6,13 +6,10 @@ import tempfile
 from pathlib import Path
 
 from pflow import app
-from pflow.app.history import find
+from pflow.app.runs import find, opening_of
 from pflow.cli.arrow import ARROW
 from pflow.cli.which import SUFFIXES, Target, workflow_for
-from pflow.errors import JournalError, UsageError
-from pflow.model.run import Opened
-from pflow.storage.journal import read as read_journal
-from pflow.storage.runs import RunFolder
+from pflow.errors import RunError, UsageError
 
 
 class Bounds:
@@ -53,23 +50,22 @@ class Bounds:
             self.path(found.workflow.file)
         return found
 
-    def run(self, run_id: str) -> RunFolder:
+    def run(self, run_id: str) -> Path:
         """A run that was started inside; raises for any other."""
         if "/" in run_id:
             raise UsageError("a run is named by its id", "`runs` lists them")
         folder = find(run_id)
         if not self.owns(folder):
             hint = "`pflow mcp serve --allow DIR` adds a folder"
-            raise UsageError(f"run {folder.id} was not started in a folder that this server may reach", hint)
+            raise UsageError(f"run {folder.name} was not started in a folder that this server may reach", hint)
         return folder
 
-    def owns(self, folder: RunFolder) -> bool:
+    def owns(self, folder: Path) -> bool:
         """Whether a run was started inside."""
         try:
-            first = next(iter(read_journal(folder.journal)), None)
-        except (OSError, JournalError):
+            return self.holds(Path(opening_of(folder).cwd))
+        except RunError:
             return False
-        return isinstance(first, Opened) and self.holds(Path(first.cwd))
 
 
 def written(document: str) -> Path:

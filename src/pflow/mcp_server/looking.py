@@ -11,23 +11,20 @@ import msgspec
 from pflow import app
 from pflow.app import caching, library
 from pflow.app.explain import explain
-from pflow.app.history import inspect, survey
 from pflow.app.running import ready
+from pflow.app.runs import inspect, survey
 from pflow.app.secrets import provided, redactor
-from pflow.app.views import node_folder
+from pflow.app.trace import trace as trace_of
+from pflow.app.trace import visit_files
 from pflow.app.wording import sentence
 from pflow.cli.complaints import problem_view, problems_of
 from pflow.cli.instructions import text as instructions_text
 from pflow.cli.registry import haystack, known, summary, type_effect, type_view
-from pflow.cli.tracing import trace_view
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
-from pflow.kernel.scope import declared_outputs
 from pflow.lang.path import MISSING, find, read_path
 from pflow.mcp_server.bounds import Bounds, written
 from pflow.mcp_server.small import page, small
 from pflow.planning.inputs import effective, start
-from pflow.storage.files import read_json
-from pflow.storage.runs import RunFolder
 
 NEWEST = 20
 Arguments = dict[str, Any]
@@ -114,14 +111,14 @@ def why(bounds: Bounds, given: Arguments) -> dict[str, Any]:
 def runs(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """The newest runs inside."""
     most = int(given.get("most", NEWEST))
-    found = [glance for glance in survey() if bounds.owns(RunFolder(Path(glance.path)))][:most]
+    found = [glance for glance in survey() if bounds.owns(Path(glance.path))][:most]
     return {"runs": [msgspec.to_builtins(glance) for glance in found]}
 
 
 def trace(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """What happened in a run, or in one of its nodes."""
     folder = _folder(bounds, given.get("run"))
-    view = trace_view(folder)
+    view = trace_of(folder)
     node = given.get("node")
     if node is not None:
         return _node_trace(folder, view, node)
@@ -135,42 +132,37 @@ def trace(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     return {key: value for key, value in view.items() if value is not None}
 
 
-def _node_trace(folder: RunFolder, view: dict[str, Any], node: str) -> dict[str, Any]:
+def _node_trace(folder: Path, view: dict[str, Any], node: str) -> dict[str, Any]:
     entries = [one for one in view["timeline"] if node in (one.get("node_id"), one.get("visit"))]
     if not entries:
         names = dict.fromkeys(one["node_id"] for one in view["timeline"] if "node_id" in one)
-        raise UsageError(f'run {folder.id} never came to "{node}"', suggest(node, names, "it came to"))
+        raise UsageError(f'run {folder.name} never came to "{node}"', suggest(node, names, "it came to"))
     visit = entries[-1]["visit"]
-    made: dict[str, Any] = {"run_id": folder.id, "visit": visit, "timeline": [small(one, 2000) for one in entries]}
-    hide = redactor(None, {}, None).value
-    for name in ("input", "output"):
-        with suppress(OSError, ValueError):
-            made[name] = small(hide(read_json(folder.path / node_folder(visit) / f"{name}.json")), 3000)
-    return made
+    made: dict[str, Any] = {"run_id": folder.name, "visit": visit, "timeline": [small(one, 2000) for one in entries]}
+    return made | {name: small(value, 3000) for name, value in visit_files(folder, visit).items()}
 
 
-def _folder(bounds: Bounds, run_id: str | None) -> RunFolder:
+def _folder(bounds: Bounds, run_id: str | None) -> Path:
     """A run by its id, or the newest one inside."""
     if run_id is not None:
         return bounds.run(run_id)
-    newest = next((one for one in survey() if bounds.owns(RunFolder(Path(one.path)))), None)
+    newest = next((one for one in survey() if bounds.owns(Path(one.path))), None)
     if newest is None:
         raise UsageError("there are no runs here yet", "`run` starts one")
-    return RunFolder(Path(newest.path))
+    return Path(newest.path)
 
 
 def field(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """One value of a run, whole."""
     folder = bounds.run(given["run"])
-    run = inspect(folder.path)
-    values: dict[str, Any] = dict(run.root.outputs())
-    if run.status == "completed":
-        with suppress(PflowError):
-            values |= declared_outputs(run.root)
+    session = inspect(folder)
+    values = dict(session.values)
+    with suppress(PflowError):
+        values |= session.result().outputs
     path = given["path"]
     found = values[path] if path in values else find(values, read_path(path, 0)[0])
     if found is MISSING:
-        raise UsageError(f'run {folder.id} has no value "{path}"', suggest(path, _paths(values), "values"))
+        raise UsageError(f'run {folder.name} has no value "{path}"', suggest(path, _paths(values), "values"))
     return page(redactor(None, {}, None).value(found), int(given.get("start", 0)), int(given.get("most", 20_000)))
 
 
@@ -201,5 +193,5 @@ def workflows(bounds: Bounds, given: Arguments) -> dict[str, Any]:
 def cancel(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """End a run for good."""
     folder = bounds.run(given["run"])
-    told = app.cancel(folder.path, "cancelled through MCP")
-    return {"run_id": folder.id, "status": "told to cancel" if told else "cancelled"}
+    told = app.cancel(folder, "cancelled through MCP")
+    return {"run_id": folder.name, "status": "told to cancel" if told else "cancelled"}

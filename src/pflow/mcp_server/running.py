@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from pflow import app
-from pflow.app import Result
-from pflow.app.history import find, inspect, recall
-from pflow.cli.outcome import check_key, run_view
+from pflow.app import Result, runs
+from pflow.app.outcome import check_key, run_view
+from pflow.app.session import Session
 from pflow.cli.person import choice_of
 from pflow.errors import RunBusy, UsageError
-from pflow.kernel.feed import Hub
-from pflow.kernel.run import Run
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.small import small
 from pflow.model.event import Envelope
 from pflow.model.visit import is_nested, node_of, short
-from pflow.storage import lease
-from pflow.storage.runs import RunFolder
 
 Arguments = dict[str, Any]
 Start = Callable[[dict[str, Any]], Awaitable[Result]]
@@ -35,45 +32,45 @@ _SAYS = ("task:start", "task:retry", "task:progress", "ask")
 class Caller:
     """Who is behind a call: told of progress, asked questions."""
 
-    def __init__(self, session: Any, asking: Asking, active: dict[Run, asyncio.Future[Any]]) -> None:
+    def __init__(self, session: Any, asking: Asking, active: dict[Session, asyncio.Future[Any]]) -> None:
         self.asking = asking
-        self._session = session
+        self._client = session
         self._active = active  # every run that this server drives
         self._total = 0
         self._done = 0
         self._sent = 0.0
         self._news: asyncio.Queue[tuple[float, str] | None] = asyncio.Queue()
         self._task: asyncio.Future[Result] | None = None
-        self.run: Run | None = None
+        self.session: Session | None = None
 
     async def drive(self, start: Start) -> Result:
         """Drive a run as far as it goes, or until the client gives up."""
         import anyio
 
-        options = {"hub": Hub(self._hear), "started": self._started, "answer": self.asking.answer}
+        options = {"on_event": self._hear, "started": self._started, "answer": self.asking.answer}
         task = self._task = asyncio.ensure_future(start(options))
         sender = asyncio.create_task(self._send())
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
             with anyio.CancelScope(shield=True):
-                if self.run is not None:
-                    self.run.interrupt()
+                if self.session is not None:
+                    self.session.interrupt()
                 await asyncio.wait({task}, timeout=GRACE)
             raise
         finally:
             self._news.put_nowait(None)
-            if self.run is not None:
-                self._active.pop(self.run, None)
+            if self.session is not None:
+                self._active.pop(self.session, None)
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({sender}, timeout=1)
         return task.result()
 
-    def _started(self, run: Run) -> None:
-        self.run = run
+    def _started(self, session: Session) -> None:
+        self.session = session
         if self._task is not None:
-            self._active[run] = self._task
-        self._total = len(run.root.plan.graph.ids)
+            self._active[session] = self._task
+        self._total = session.nodes_total
 
     def _hear(self, envelope: Envelope) -> None:
         kind, data = envelope.event.type, envelope.event.data
@@ -92,7 +89,7 @@ class Caller:
         while (news := await self._news.get()) is not None:
             done, message = news
             self._sent = done if done > self._sent else self._sent + 0.001
-            await self._session.report_progress(self._sent, max(self._total, self._sent), message)
+            await self._client.report_progress(self._sent, max(self._total, self._sent), message)
 
 
 # The tools.
@@ -112,8 +109,8 @@ async def run(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, Any
         **_means(given),
     }
     made = await caller.drive(lambda options: app.run(flow, given.get("inputs") or {}, **chosen, **options))
-    assert caller.run is not None
-    return _view(made, caller.run, key)
+    assert caller.session is not None
+    return _view(made, caller.session, key)
 
 
 async def resume(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, Any]:
@@ -121,51 +118,51 @@ async def resume(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, 
     folder = bounds.run(given["run"])
     at = given.get("at")
     if at is not None:
-        folder = find(app.fork(folder.path, at))
+        folder = runs.find(app.fork(folder, at))
     return await _go_on(folder, given, caller)
 
 
 async def reply(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, Any]:
     """Answer a question of a run; where nobody drives it, go on with it."""
     folder, node = bounds.run(given["run"]), given.get("node")
-    waiting = list(recall(folder).asked.values())
+    waiting = runs.waiting(folder)
     found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
     if len(found) != 1:
         names = ", ".join(asked.visit for asked in waiting)
         hint = f"say which with `node`: {names}" if names else "`trace` shows how it stands"
-        raise UsageError(f"{len(found)} questions of run {folder.id} are meant", hint)
+        raise UsageError(f"{len(found)} questions of run {folder.name} are meant", hint)
     asked = found[0]
     value = choice_of(given["text"], asked.choices) if asked.choices else given["text"]
     if value is None:
         raise UsageError(f"{given['text']!r} is none of the choices", f"one of: {', '.join(asked.choices)}")
-    app.reply(folder.path, value, visit=asked.visit)
+    app.reply(folder, value, visit=asked.visit)
     return await _taken_up(folder, given, caller)
 
 
 async def answered(bounds: Bounds, given: Arguments, caller: Caller, run_id: str) -> dict[str, Any]:
     """Go on with a run whose questions the person behind the client was asked."""
     folder = bounds.run(run_id)
-    answers = caller.asking.answers(recall(folder).asked.values())
+    answers = caller.asking.answers(runs.waiting(folder))
     for asked, value in answers:
-        app.reply(folder.path, value, visit=asked.visit)
+        app.reply(folder, value, visit=asked.visit)
     if not answers:  # nobody wanted to answer: the run waits on
         caller.asking.given_up = True
     return await _taken_up(folder, given, caller)
 
 
-async def _taken_up(folder: RunFolder, given: Arguments, caller: Caller) -> dict[str, Any]:
-    if lease.alive(folder.path):
-        return {"run_id": folder.id, "status": "running", "next": "the process that drives it takes the answer"}
+async def _taken_up(folder: Path, given: Arguments, caller: Caller) -> dict[str, Any]:
+    if runs.driver(folder):
+        return {"run_id": folder.name, "status": "running", "next": "the process that drives it takes the answer"}
     try:
         return await _go_on(folder, given, caller)
     except RunBusy:  # somebody took the run over in between, and finds the answer
-        return {"run_id": folder.id, "status": "running"}
+        return {"run_id": folder.name, "status": "running"}
 
 
-async def _go_on(folder: RunFolder, given: Arguments, caller: Caller) -> dict[str, Any]:
+async def _go_on(folder: Path, given: Arguments, caller: Caller) -> dict[str, Any]:
     chosen = {"on_doubt": given.get("on_doubt"), "secrets": given.get("secrets") or {}, **_means(given)}
-    made = await caller.drive(lambda options: app.resume(folder.path, **chosen, **options))
-    return _view(made, caller.run or inspect(folder.path), None)
+    made = await caller.drive(lambda options: app.resume(folder, **chosen, **options))
+    return _view(made, caller.session or runs.inspect(folder), None)
 
 
 def _means(given: Arguments) -> dict[str, Any]:
@@ -175,11 +172,9 @@ def _means(given: Arguments) -> dict[str, Any]:
 # How it went.
 
 
-def _view(made: Result, run: Run, key: str | None) -> dict[str, Any]:
+def _view(made: Result, session: Session, key: str | None) -> dict[str, Any]:
     """How a run went: what matters, in little space."""
-    whole = run_view(made, run, key)
-    if run.hub.redact is not None:
-        whole = run.hub.redact(whole)
+    whole = session.hide(run_view(made, session, key))
     view: dict[str, Any] = {"status": whole["status"], "run_id": whole["run_id"], "duration_ms": whole["duration_ms"]}
     if made.success:
         view["result"] = small(whole["result"], 4000)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from pflow.app.history import find, recall
+from pflow.app.runs import waiting
+from pflow.app.session import Session
 from pflow.cli.complaints import error_view, problems_of
 from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
-from pflow.kernel.run import Run
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.running import Caller, answered
@@ -29,7 +29,7 @@ class Service:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self.active: dict[Run, asyncio.Future[Any]] = {}  # runs under way, and when they are left
+        self.active: dict[Session, asyncio.Future[Any]] = {}  # runs under way, and when they are left
 
     def server(self) -> Any:
         """The server, to be given a transport."""
@@ -62,7 +62,7 @@ class Service:
                 view = await offer.function(self._bounds, given, caller)
         except PflowError as error:
             return _failed(error)
-        questions = recall(find(view["run_id"])).asked.values() if view.get("waiting") else ()
+        questions = waiting(view["run_id"]) if view.get("waiting") else ()
         return asking.wanted(view, questions) or _result(view)
 
 

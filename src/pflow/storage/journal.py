@@ -76,12 +76,10 @@ class Journal:
         return cls(path, fd, Blobs(path.parent), fresh=True, seal=seal)
 
     @classmethod
-    def open(
-        cls, path: Path, seal: Callable[[Opened], Seal] = lambda _: _NO_SECRETS
-    ) -> tuple[Journal, list[AnyRecord]]:
+    def open(cls, path: Path, seal: Seal = _NO_SECRETS) -> tuple[Journal, list[AnyRecord]]:
         """Open an existing journal for appending, with its records; a bad tail is cut off."""
         files = Blobs(path.parent)
-        reader = _Reader(path, files, veiled, seal)
+        reader = _Reader(path, files, seal.open)
         records = list(reader)
         try:
             fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -89,7 +87,7 @@ class Journal:
                 os.ftruncate(fd, reader.end)
         except OSError as error:
             raise JournalError(f"{path} cannot be opened for writing: {error.strerror}") from error
-        return cls(path, fd, files, False, reader.seal, reader.threads), records
+        return cls(path, fd, files, False, seal, reader.threads), records
 
     def append(self, record: AnyRecord) -> None:
         """Write one record; when this returns, a crash of the process cannot lose it."""
@@ -208,18 +206,10 @@ def as_it_stands(record: AnyRecord) -> AnyRecord:
 class _Reader:
     """The intact records of a journal; ``end`` is the offset at which the last one read ends."""
 
-    def __init__(
-        self,
-        path: Path,
-        files: Blobs,
-        sealed: Callable[[AnyRecord], AnyRecord],
-        seal: Callable[[Opened], Seal] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, files: Blobs, sealed: Callable[[AnyRecord], AnyRecord]) -> None:
         self.path = path
         self.end = 0
-        self.seal: Seal | None = None
         self._sealed = sealed
-        self._seal_for = seal
         self.threads = Threads()
         self._blobs = files
         self._version = ""
@@ -253,9 +243,6 @@ class _Reader:
             raise self._unknown(rest, number, error) from error
         if type(record) is Opened:
             self._version = record.version
-            if self._seal_for is not None:
-                self.seal = self._seal_for(record)
-                self._sealed = self.seal.open
         if b'"__type"' in rest:
             if _THREADED in rest:
                 record = _mapped(record, self.threads.decode, self.threads.decode)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pflow.storage.files import encode_json, write_atomic
+from pflow.model.visit import parts_of
+from pflow.storage.files import encode_json, safe_name, write_atomic
 
 
 class Views:
@@ -31,3 +32,12 @@ class Views:
         write_atomic(self._folder / name, data)
         self._digests[name] = digest
         return True
+
+
+def node_folder(visit: str) -> str:
+    """The folder of a visit's views: ``nodes/a`` for ``a#1``, ``nodes/a#2`` for its second, nested ones inside."""
+    path = PurePosixPath()
+    for part, n in parts_of(visit):
+        name = safe_name(part) + (f"#{n}" if n > 1 else "")
+        path = path / "nodes" / name if n else path / name
+    return str(path)

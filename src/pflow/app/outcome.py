@@ -6,24 +6,24 @@ from typing import Any
 
 import msgspec
 
-from pflow.app import Result
+from pflow.app.options import Result
+from pflow.app.problems import place_view
+from pflow.app.session import Session
+from pflow.app.story import cost_of
 from pflow.app.wording import sentence
-from pflow.cli.complaints import place_view
-from pflow.cli.lines import cost_of
 from pflow.errors import Place, UsageError, suggest
-from pflow.kernel.run import Run
 from pflow.lang.path import MISSING, find, read_path
 from pflow.model.run import Failure, Outcome
-from pflow.model.visit import is_nested, node_of, short, top_of
+from pflow.model.visit import node_of, short, top_of
 from pflow.model.workflow import Workflow
 from pflow.planning.plan import Plan
 
 
-def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
+def run_view(result: Result, session: Session, key: str | None) -> dict[str, Any]:
     """The whole story of a run, as one object."""
     costs = _costs(result)
-    steps = [_step(visit, one, costs.get(visit, 0.0)) for visit, one in result.visits.items() if not is_nested(visit)]
-    value, missing = _asked_for(result, run, key)
+    steps = [_step(visit, one, costs.get(visit, 0.0)) for visit, one in result.own.items()]
+    value, missing = _asked_for(result, session, key)
     view: dict[str, Any] = {
         "success": result.success and not missing,
         "status": result.status,
@@ -35,7 +35,7 @@ def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
         "nodes_executed": executed(result),
         "saved": saved(result),
         "execution": {"nodes_total": result.nodes_total, "steps": steps},
-        "errors": errors(result, run.root.plan) + missing,
+        "errors": errors(result, session.plan) + missing,
         "trace": str(result.path / "trace.jsonl") if result.path is not None else None,
     }
     if unpriced := result.usage.get("unpriced_calls"):
@@ -52,20 +52,19 @@ def run_view(result: Result, run: Run, key: str | None) -> dict[str, Any]:
     return view
 
 
-def _asked_for(result: Result, run: Run, key: str | None) -> tuple[Any, list[dict[str, Any]]]:
+def _asked_for(result: Result, session: Session, key: str | None) -> tuple[Any, list[dict[str, Any]]]:
     """The result; for an output that was asked for and that the run did not make, an error instead."""
     if not result.success:
         return None, []
     try:
-        return main_value(result, run, key), []
+        return main_value(result, session, key), []
     except UsageError as error:
         return None, [_error("output", None, error.message, error.hint)]
 
 
 def executed(result: Result) -> int:
     """How many of the workflow's own nodes did something."""
-    return sum(not is_nested(visit) and one.attempts > 0 and not one.reused and one.status != "skipped"
-               for visit, one in result.visits.items())  # fmt: skip
+    return sum(one.attempts > 0 and not one.reused and one.status != "skipped" for one in result.own.values())
 
 
 def saved(result: Result) -> dict[str, float]:
@@ -110,25 +109,25 @@ def _step(visit: str, outcome: Outcome, spent: float | None) -> dict[str, Any]:
 # The result.
 
 
-def main_value(result: Result, run: Run, key: str | None = None) -> Any:
+def main_value(result: Result, session: Session, key: str | None = None) -> Any:
     """What a run was for: the output that was asked for, the first declared one, or the last node's main output."""
     if key is not None:
-        return _picked(result, run, key)
-    if run.root.plan.outputs:
+        return _picked(result, session, key)
+    if session.plan.outputs:
         return next(iter(result.outputs.values()), None)
-    return _last(result, run.root.plan)
+    return _last(result, session.plan)
 
 
-def shown_value(result: Result, run: Run, key: str | None = None) -> Any:
+def shown_value(result: Result, session: Session, key: str | None = None) -> Any:
     """The result as text shows it: several declared outputs are shown together."""
-    several = key is None and len(run.root.plan.outputs) > 1
-    return result.outputs if several else main_value(result, run, key)
+    several = key is None and len(session.plan.outputs) > 1
+    return result.outputs if several else main_value(result, session, key)
 
 
 def _last(result: Result, plan: Plan) -> Any:
     """The main output of the last node: in the plan's order, or where a run finds its own way, of the last visit."""
     if plan.workflow.scheduler != "topological":
-        ended = [node_of(visit) for visit in reversed(result.visits) if not is_nested(visit)]
+        ended = [node_of(visit) for visit in reversed(result.own)]
     else:
         ended = list(reversed(plan.order))
     for node_id in ended:
@@ -139,7 +138,7 @@ def _last(result: Result, plan: Plan) -> Any:
 
 
 def _latest(result: Result, node_id: str) -> Outcome | None:
-    found = [one for visit, one in result.visits.items() if not is_nested(visit) and node_of(visit) == node_id]
+    found = [one for visit, one in result.own.items() if node_of(visit) == node_id]
     return found[-1] if found else None
 
 
@@ -161,8 +160,8 @@ def check_key(key: str | None, workflow: Workflow) -> None:
         raise UsageError(f'the workflow has no output "{key}"', suggest(key, names, "outputs and nodes"))
 
 
-def _picked(result: Result, run: Run, key: str) -> Any:
-    values = run.root.outputs() | result.outputs
+def _picked(result: Result, session: Session, key: str) -> Any:
+    values = session.values | result.outputs
     if key in values:
         return values[key]
     path, _ = read_path(key, 0)
@@ -185,8 +184,8 @@ def errors(result: Result, plan: Plan) -> list[dict[str, Any]]:
         return [_error("interrupted", None, "the run was interrupted", f"pflow resume {result.run_id}")]
     failures = [result.error] if result.error is not None else []
     told = {failure.chain[0] for failure in failures if failure.chain}
-    for visit, outcome in result.visits.items():
-        if outcome.status == "failed" and not is_nested(visit) and visit not in told and outcome.failure is not None:
+    for visit, outcome in result.own.items():
+        if outcome.status == "failed" and visit not in told and outcome.failure is not None:
             planned = plan.nodes.get(node_of(visit))
             if planned is None or not planned.node.policy.tolerate:
                 failures.append(msgspec.structs.replace(outcome.failure, chain=(visit, *outcome.failure.chain)))
