@@ -190,7 +190,7 @@ MUTANTS = (
         'if self.plan.workflow.flat and outcome.status == "completed":',
         "if self.plan.workflow.flat:",
         "where outputs go by their own names, those of a failure do not",
-        "kernel schedulers agents dialects app cli test_examples.py",
+        "agents",
     ),
     # Whether an earlier outcome stands in.
     Mutant(
