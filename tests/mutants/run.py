@@ -27,7 +27,7 @@ from tests.mutants.listed import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 COPIES = 2  # as many mutants at once
 PATIENCE = 900  # seconds after which a mutant that makes tests wait for ever counts as noticed
-LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "dist", "build")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist", "build")
 
 
 class Copy:
@@ -67,7 +67,8 @@ class Copy:
                 return False, "it never ended"
         lines = said.splitlines()
         failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-        return process.returncode == 0, failed[0].partition(" - ")[0] if failed else "\n".join(lines[-20:])
+        first = failed[0].partition(" - ")[0].rpartition("/")[2] if failed else "\n".join(lines[-20:])
+        return process.returncode == 0, first
 
     def notices(self, mutant: Mutant) -> tuple[bool, str]:
         """Whether the tests of a mutant fail with it, and which does first."""
@@ -137,9 +138,7 @@ def _tried(mutants: list[Mutant], copies: list[Copy]) -> list[Mutant]:
             noticed, first = copy.notices(mutant)
         finally:
             free.put(copy)
-        print(
-            f"{'killed  ' if noticed else 'SURVIVED'}  {mutant.place}\n          {first if noticed else mutant.breaks}"
-        )
+        print(f"killed    {mutant.place}  ({first})" if noticed else f"SURVIVED  {mutant.place}  ({mutant.breaks})")
         sys.stdout.flush()
         return noticed
 
