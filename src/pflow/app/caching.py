@@ -20,8 +20,9 @@ from pflow.errors import UsageError, suggest
 from pflow.model.visit import visit_id
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
-from pflow.planning.plan import Plan, Planned
-from pflow.reuse.store import ROOT, Store, folder_of, name_of
+from pflow.planning.plan import Plan
+from pflow.reuse.iterations import ROOT, Iterations, folder_of, name_of
+from pflow.reuse.recipe import recipe_of
 from pflow.storage.files import home as default_home
 
 _WORDS = {"inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream"}
@@ -48,25 +49,25 @@ class CacheStatus(msgspec.Struct, frozen=True):
 def status(path: Path, home: Path | None = None) -> CacheStatus:
     """The state of a workflow file's cache, node by node."""
     workflow = load(path)
-    store = Store(folder_of(path, home))
+    store = Iterations(folder_of(path, home))
     known = store.metadata.get("nodes", {})
     rows = tuple(_node(store, node.id, known.get(name_of(visit_id("", node.id)), {})) for node in workflow.nodes)
     return CacheStatus(str(path), store.folder, rows, store.size())
 
 
-def _node(store: Store, node: str, known: Any) -> NodeCache:
+def _node(store: Iterations, node: str, known: Any) -> NodeCache:
     if isinstance(known, dict) and known.get("status") == "failed":
         return NodeCache(node, "failed", note=str(known.get("error", "")))
     entry = store.newest(visit_id("", node))
     if entry is None:
         return NodeCache(node, "none", note="not cached")
-    age = max(0.0, time.time() - float(entry.get("at", 0.0)))
+    age = max(0.0, time.time() - entry.at)
     return NodeCache(node, "cached", age, ago(age))
 
 
 def clear(path: Path, home: Path | None = None) -> bool:
     """Forget everything about a workflow file; False when there was nothing."""
-    return Store(folder_of(path, home)).clear()
+    return Iterations(folder_of(path, home)).clear()
 
 
 def clear_all(home: Path | None = None) -> int:
@@ -102,16 +103,10 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
     if prospect.reason.then:
         then, now = _named(prospect.reason.then), _named(prospect.reason.now)
     else:
-        last = Store(folder_of(path, options.home)).newest(visit_id("", node))
-        then, now = _flat(last.get("parts", {}).get("recipe", {}) if last else {}), _flat(_recipe(made.nodes[node]))
+        last = Iterations(folder_of(path, options.home)).newest(visit_id("", node))
+        then, now = _flat(last.parts.get("recipe", {}) if last else {}), _flat(recipe_of(made.nodes[node]))
     fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
     return Why(prospect, tuple(fields))
-
-
-def _recipe(planned: Planned) -> dict[str, Any]:
-    kind = planned.type
-    made: dict[str, Any] = {"type": kind.name, "version": kind.version, "params": planned.params.value}
-    return made if kind.trusted else {**made, "source": kind.source}
 
 
 def _named(parts: Mapping[str, Any]) -> dict[str, Any]:
