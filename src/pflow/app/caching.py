@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,10 +21,8 @@ from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.plan import Plan
 from pflow.reuse.iterations import ROOT, Iterations, folder_of, name_of
-from pflow.reuse.recipe import recipe_of
+from pflow.reuse.recipe import KINDS, recipe_of
 from pflow.storage.files import home as default_home
-
-_WORDS = {"inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream"}
 
 
 class NodeCache(msgspec.Struct, frozen=True):
@@ -73,10 +70,7 @@ def clear(path: Path, home: Path | None = None) -> bool:
 def clear_all(home: Path | None = None) -> int:
     """Forget every workflow's iterations; tells how many there were."""
     root = (home or default_home()) / ROOT
-    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-    return len(folders)
+    return sum(Iterations(folder).clear() for folder in root.iterdir()) if root.is_dir() else 0
 
 
 def prospects(workflow: Workflow, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
@@ -111,7 +105,7 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
 
 def _named(parts: Mapping[str, Any]) -> dict[str, Any]:
     """What an outcome depends on under one name each; the recipe's own names stand alone."""
-    rest = {word: parts.get(part, {}) for part, word in _WORDS.items()}
+    rest = {word: parts.get(part, {}) for part, word in KINDS.items() if part != "recipe"}
     return {**_flat(parts.get("recipe", {})), **_flat(rest)}
 
 

@@ -20,7 +20,7 @@ from pflow.reuse.policy import Call
 
 MISSING = object()
 # The parts in the order in which a difference is told, and what is told then.
-_KINDS: dict[str, Why] = {
+KINDS: dict[str, Why] = {
     "recipe": "config", "inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream",
 }  # fmt: skip
 Parts = dict[str, Any]
@@ -119,7 +119,7 @@ def nearest(known: list[Parts], new: Parts) -> Parts | None:
 
 def compare(old: Parts, new: Parts) -> Reason:
     """The first kind of difference between two visits, with names."""
-    for part, kind in _KINDS.items():
+    for part, kind in KINDS.items():
         changed = differences(old.get(part, {}), new[part])
         if changed:
             return Reason(kind, tuple(changed), old, new)
