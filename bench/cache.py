@@ -15,7 +15,7 @@ from typing import Any
 
 from pflow import app
 from pflow.nodes import node
-from pflow.reuse.store import Store
+from pflow.reuse.store import Entry, Store
 
 SIZE = 1000
 
@@ -60,14 +60,14 @@ def library(folder: Path) -> list[tuple[str, float, float]]:
 def store(folder: Path) -> tuple[float, float]:
     """Milliseconds to write and to look up one entry."""
     made = Store(folder / "store")
-    entry = {"outputs": {"text": "x" * SIZE}, "parts": {}}
+    entry = Entry({"text": "x" * SIZE}, {})
     began = time.perf_counter()
     for i in range(300):
-        made.write(f"n{i}#1", "k" * 64, entry)
+        made.write(f"n{i}", entry)
     wrote = (time.perf_counter() - began) / 300 * 1000
     began = time.perf_counter()
     for i in range(300):
-        assert made.read(f"n{i}#1", "k" * 64) is not None
+        assert made.read(f"n{i}") is not None
     return wrote, (time.perf_counter() - began) / 300 * 1000
 
 

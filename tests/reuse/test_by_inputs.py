@@ -115,6 +115,34 @@ def test_an_edit_of_a_local_source_misses(tmp_path: Path) -> None:
     assert not run(local).visits["m#1"].reused
 
 
+@flow_safe
+@node("t/lines", version="1", effect="pure", reads=("path",))
+def lines(path: str, text: str = "") -> int:
+    CALLS.append("lines")
+    return len(Path(path).read_text().splitlines())
+
+
+def test_of_files_only_those_count_that_a_type_says_it_reads(tmp_path: Path) -> None:
+    """In common no text is taken for a file, since flows in other folders have others of that name."""
+    (tmp_path / "said").write_text("1")
+    (tmp_path / "text").write_text("1")
+    params = {"path": str(tmp_path / "said"), "text": str(tmp_path / "text")}
+    reading = Workflow("w", "test", (Node("l", "t/lines", params),))
+
+    def calls() -> int:
+        CALLS.clear()
+        asyncio.run(app.run(reading, types=(describe_type(lines, trusted=True),), use_cache=True))
+        return len(CALLS)
+
+    assert calls() == 1
+    (tmp_path / "text").write_text("2")
+    assert calls() == 0
+    (tmp_path / "said").write_text("2")
+    assert calls() == 1
+    (tmp_path / "said").write_text("1")
+    assert calls() == 0
+
+
 def test_reset_drops_the_entries_of_the_flow_at_hand_only(home: Path) -> None:
     run(flow())
     run(flow("else", "another"))

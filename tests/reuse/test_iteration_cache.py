@@ -17,8 +17,8 @@ from pflow import StepContext, app, flow_safe, node
 from pflow.app import caching
 from pflow.app.wording import sentence
 from pflow.nodes.spec import describe_type
-from pflow.reuse.by_iteration import compare, differences, nearest
-from pflow.reuse.store import Store, folder_of, name_of
+from pflow.reuse.iterations import Iterations, folder_of, name_of
+from pflow.reuse.recipe import compare, differences, nearest
 from tests.reuse.iterating import Iterating, act, pure
 
 
@@ -67,7 +67,7 @@ def test_saved_workflow_does_not_use_iteration_cache(abc: Iterating) -> None:
 
 def test_cache_cleared_on_explicit_clear(abc: Iterating) -> None:
     abc.run()
-    store = Store(folder_of(abc.path, abc.home))
+    store = Iterations(folder_of(abc.path, abc.home))
     assert store.size() > 0 and store.clear() and not store.clear()
     assert abc.ran() == "abc"
 
@@ -129,6 +129,25 @@ def test_pure_nodes_are_cut_off_early(tmp_path: Path) -> None:
     it.write(act("a", "x", exec={"cache": False}), pure("p", "${a.text}"), act("b", "${p.text}"))
     # a runs again and says the same: p need not, but b, which acts on the world, comes after something new
     assert it.ran() == "ab"
+
+
+def test_with_the_common_cache_too_nothing_below_a_pure_node_is_repeated(tmp_path: Path) -> None:
+    """Wherever the outcome of a pure visit is found, what comes of it is the same."""
+    it = Iterating(tmp_path, act("a", "x"), pure("p", "${a.text}"), act("b", "${p.text}"))
+    assert it.ran(use_cache=True) == "abp"
+    result = it.run(use_cache=True)
+    assert all(outcome.reused for outcome in result.visits.values()) and it.acts["b"] == 1
+    kinds = [outcome.reason.kind for outcome in result.visits.values() if outcome.reason is not None]
+    assert kinds == ["cached", "same-inputs", "cached"]
+    assert it.ran() == "" and it.ran(use_cache=True, reset_cache=True) == ""  # its own are not in common
+
+
+def test_a_pure_node_has_one_key_wherever_it_is_kept(tmp_path: Path) -> None:
+    it = Iterating(tmp_path, pure("p", "x"))
+    it.run(use_cache=True)
+    (common,) = (it.home / "cache").glob("*.json")
+    (own,) = (folder_of(it.path, it.home) / "entries").iterdir()
+    assert own.name == f"p.{common.stem[:24]}.json" and own.read_bytes() == common.read_bytes()
 
 
 class Sharing(Iterating):
@@ -284,23 +303,6 @@ def test_a_file_that_was_written_and_is_gone_is_written_again(tmp_path: Path) ->
 # ── the store ──
 
 
-def test_save_and_load_node_roundtrip(tmp_path: Path) -> None:
-    store = Store(tmp_path / "cache")
-    store.write("a#1", "k" * 64, {"outputs": {"x": [1, {"y": None}]}, "parts": {}})
-    found = Store(tmp_path / "cache").read("a#1", "k" * 64)
-    assert found is not None and found["outputs"] == {"x": [1, {"y": None}]}
-    assert store.read("a#1", "q" * 64) is None and store.read("b#1", "k" * 64) is None
-
-
-def test_binary_data_handling(tmp_path: Path) -> None:
-    store = Store(tmp_path / "cache")
-    large = os.urandom(200_000)
-    store.write("a#1", "k" * 64, {"outputs": {"x": b"\x00\xff", "large": large}, "parts": {}})
-    found = store.read("a#1", "k" * 64)
-    assert found is not None and found["outputs"] == {"x": b"\x00\xff", "large": large}
-    assert (tmp_path / "cache" / "a.json").stat().st_size < 10_000  # the large one is in a blob
-
-
 def test_atomic_write_prevents_corruption(abc: Iterating) -> None:
     abc.run()
     folder = folder_of(abc.path, abc.home)
@@ -344,7 +346,7 @@ def test_the_oldest_entries_go_first(abc: Iterating) -> None:
     for text in "0123456789":
         abc.write(act("a", text))
         abc.run()
-    store = Store(folder_of(abc.path, abc.home))
+    store = Iterations(folder_of(abc.path, abc.home))
     assert len(list((store.folder / "entries").iterdir())) == 8
     assert store.prune(0) == 8
 
@@ -402,7 +404,7 @@ PARTS = st.builds(
 def test_a_miss_is_compared_with_the_entry_that_shares_most(found: list[dict[str, Any]], new: dict[str, Any]) -> None:
     """Of several that share as much, with the first, which is the newest."""
     counts = [len(differences(old, new)) for old in found]
-    assert nearest([{"parts": old} for old in found], new) is found[counts.index(min(counts))]
+    assert nearest(found, new) is found[counts.index(min(counts))]
 
 
 def test_the_reason_is_what_changed_since_the_same_inputs_were_given(tmp_path: Path) -> None:

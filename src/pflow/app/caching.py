@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +20,10 @@ from pflow.errors import UsageError, suggest
 from pflow.model.visit import visit_id
 from pflow.model.workflow import Workflow
 from pflow.planning import inputs as planned_inputs
-from pflow.planning.plan import Plan, Planned
-from pflow.reuse.store import ROOT, Store, folder_of, name_of
+from pflow.planning.plan import Plan
+from pflow.reuse.iterations import ROOT, Iterations, folder_of, name_of
+from pflow.reuse.recipe import KINDS, recipe_of
 from pflow.storage.files import home as default_home
-
-_WORDS = {"inputs": "input", "files": "file", "shared": "shared", "upstream": "upstream"}
 
 
 class NodeCache(msgspec.Struct, frozen=True):
@@ -49,34 +47,31 @@ class CacheStatus(msgspec.Struct, frozen=True):
 def status(path: Path, home: Path | None = None) -> CacheStatus:
     """The state of a workflow file's cache, node by node."""
     workflow = load(path)
-    store = Store(folder_of(path, home))
+    store = Iterations(folder_of(path, home))
     known = store.metadata.get("nodes", {})
     rows = tuple(_node(store, node.id, known.get(name_of(visit_id("", node.id)), {})) for node in workflow.nodes)
     return CacheStatus(str(path), store.folder, rows, store.size())
 
 
-def _node(store: Store, node: str, known: Any) -> NodeCache:
+def _node(store: Iterations, node: str, known: Any) -> NodeCache:
     if isinstance(known, dict) and known.get("status") == "failed":
         return NodeCache(node, "failed", note=str(known.get("error", "")))
     entry = store.newest(visit_id("", node))
     if entry is None:
         return NodeCache(node, "none", note="not cached")
-    age = max(0.0, time.time() - float(entry.get("at", 0.0)))
+    age = max(0.0, time.time() - entry.at)
     return NodeCache(node, "cached", age, ago(age))
 
 
 def clear(path: Path, home: Path | None = None) -> bool:
     """Forget everything about a workflow file; False when there was nothing."""
-    return Store(folder_of(path, home)).clear()
+    return Iterations(folder_of(path, home)).clear()
 
 
 def clear_all(home: Path | None = None) -> int:
     """Forget every workflow's iterations; tells how many there were."""
     root = (home or default_home()) / ROOT
-    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-    return len(folders)
+    return sum(Iterations(folder).clear() for folder in root.iterdir()) if root.is_dir() else 0
 
 
 def prospects(workflow: Workflow, inputs: Mapping[str, Any], options: Options) -> tuple[Plan, dict[str, Prospect]]:
@@ -103,21 +98,15 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
     if prospect.reason.then:
         then, now = _named(prospect.reason.then), _named(prospect.reason.now)
     else:
-        last = Store(folder_of(path, options.home)).newest(visit_id("", node))
-        then, now = _flat(last.get("parts", {}).get("recipe", {}) if last else {}), _flat(_recipe(made.nodes[node]))
+        last = Iterations(folder_of(path, options.home)).newest(visit_id("", node))
+        then, now = _flat(last.parts.get("recipe", {}) if last else {}), _flat(recipe_of(made.nodes[node]))
     fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
     return Why(prospect, tuple(fields))
 
 
-def _recipe(planned: Planned) -> dict[str, Any]:
-    kind = planned.type
-    made: dict[str, Any] = {"type": kind.name, "version": kind.version, "params": planned.params.value}
-    return made if kind.trusted else {**made, "source": kind.source}
-
-
 def _named(parts: Mapping[str, Any]) -> dict[str, Any]:
     """What an outcome depends on under one name each; the recipe's own names stand alone."""
-    rest = {word: parts.get(part, {}) for part, word in _WORDS.items()}
+    rest = {word: parts.get(part, {}) for part, word in KINDS.items() if part != "recipe"}
     return {**_flat(parts.get("recipe", {})), **_flat(rest)}
 
 

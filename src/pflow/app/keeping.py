@@ -9,7 +9,7 @@ from typing import Any
 from pflow.kernel.run import Run
 from pflow.model.run import Space, Stored
 from pflow.storage.files import home as default_home
-from pflow.storage.files import read_json, write_json
+from pflow.storage.files import read_object, write_json
 
 FOLDER = "stores"
 KEPT: tuple[Space, ...] = ("values", "cache", "portals")
@@ -30,11 +30,7 @@ def save(run: Run, file: str, home: Path | None) -> None:
 
 
 def _kept(file: str, home: Path | None) -> dict[Space, dict[str, Any]]:
-    try:
-        found = read_json(_path(file, home))
-    except (OSError, ValueError):
-        return {}
-    spaces = found if isinstance(found, dict) else {}
+    spaces = read_object(_path(file, home))
     return {space: values for space in KEPT if isinstance(values := spaces.get(space), dict)}
 
 

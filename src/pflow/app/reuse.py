@@ -18,65 +18,59 @@ from pflow.storage.files import home as default_home
 
 if TYPE_CHECKING:
     from pflow.app.options import Options
-    from pflow.reuse.by_inputs import ByInputs
-    from pflow.reuse.by_iteration import ByIteration
+    from pflow.reuse.iterations import Iterations
+    from pflow.reuse.store import Store
 
 NEVER_REUSED = ("hifide",)  # dialects whose scheduler never caches
 
 
 def reuse_for(plan: Plan, opened: Opened, options: Options) -> Reuse:
     """The policy that options and settings ask for."""
-    workspace = Path(opened.cwd) if opened.cwd else Path.cwd()
-    home = options.home or default_home()
-    by_iteration = _by_iteration(plan, opened, options, workspace, home)
-    by_inputs = _by_inputs(plan, options, workspace, home)
-    if by_inputs is not None and by_iteration is not None:
-        from pflow.reuse.both import Both
+    if plan.workflow.dialect in NEVER_REUSED:
+        return Never()
+    home, flow = options.home or default_home(), plan.workflow
+    name = os.path.abspath(flow.file) if flow.file else flow.name
+    common = _common(name, options, home)
+    iterating = opened.path and (options.iterate or opened.options.get("iterate"))
+    chosen = settings.load(home).cache if iterating else None
+    own = _own(opened, home) if chosen is not None and chosen.iteration_mode else None
+    if own is None and common is None:
+        return Never()
+    from pflow.reuse.cache import Cache, Terms
 
-        return Both(by_inputs, by_iteration)
-    return by_inputs or by_iteration or Never()
+    terms = Terms()
+    if own is not None and chosen is not None:
+        terms = Terms(
+            ttl=settings.parse_duration(chosen.ttl),
+            rerun=below(plan, options.rerun),
+            again=meant(opened.forked.partition("@")[2]),
+            most=chosen.max_mb * 2**20,
+            now=options.clock.now if options.clock else time.time,
+            redact=redactor(flow, options.secrets, home).text,
+        )
+    return Cache(name, Path(opened.cwd) if opened.cwd else Path.cwd(), own, common, terms)
 
 
-def _by_inputs(plan: Plan, options: Options, workspace: Path, home: Path) -> ByInputs | None:
-    if (not options.use_cache and not options.reset_cache) or plan.workflow.dialect in NEVER_REUSED:
+def _common(flow: str, options: Options, home: Path) -> Store | None:
+    if not options.use_cache and not options.reset_cache:
         return None
-    from pflow.reuse.by_inputs import ByInputs
+    from pflow.reuse.store import Store
 
-    flow = plan.workflow
-    made = ByInputs(home / "cache", os.path.abspath(flow.file) if flow.file else flow.name, workspace)
+    store = Store(home / "cache")
     if options.reset_cache:
-        made.reset()
-    return made if options.use_cache else None
+        store.drop(flow)
+    return store if options.use_cache else None
 
 
-def _by_iteration(plan: Plan, opened: Opened, options: Options, workspace: Path, home: Path) -> ByIteration | None:
-    if (
-        not (options.iterate or opened.options.get("iterate"))
-        or not opened.path
-        or plan.workflow.dialect in NEVER_REUSED
-    ):
-        return None
-    chosen = settings.load(home).cache
-    if not chosen.iteration_mode:
-        return None
-    from pflow.reuse.by_iteration import ByIteration
-    from pflow.reuse.store import Store, folder_of, stamp
+def _own(opened: Opened, home: Path) -> Iterations:
+    from pflow.reuse.iterations import Iterations, folder_of, stamp
 
-    store = Store(folder_of(Path(opened.path), home))
+    store = Iterations(folder_of(Path(opened.path), home))
     if "workflow_path" not in store.metadata:
         store.update(workflow_path=opened.path, created_at=stamp(time.time()))
     if store.metadata.get("workflow_hash") != opened.digest:
         store.update(workflow_hash=opened.digest)
-    return ByIteration(
-        store,
-        workspace,
-        ttl=settings.parse_duration(chosen.ttl),
-        rerun=below(plan, options.rerun),
-        again=meant(opened.forked.partition("@")[2]),
-        most=chosen.max_mb * 2**20,
-        now=options.clock.now if options.clock else time.time,
-        redact=redactor(plan.workflow, options.secrets, home).text,
-    )
+    return store
 
 
 def below(plan: Plan, nodes: tuple[str, ...]) -> frozenset[str]:

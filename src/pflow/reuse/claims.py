@@ -6,7 +6,6 @@ happened.
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 from pathlib import Path
@@ -14,14 +13,8 @@ from pathlib import Path
 import msgspec
 
 from pflow.reuse.policy import Abandoned
-from pflow.storage.files import open_private, private_folder, sync_path
-
-
-class Held(msgspec.Struct):
-    """A claim of ours."""
-
-    fd: int
-    path: Path
+from pflow.storage import lock
+from pflow.storage.files import sync_path
 
 
 class Claims:
@@ -29,26 +22,17 @@ class Claims:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, int] = {}  # name → the open file
 
     def take(self, name: str) -> Abandoned | bool:
         """True when the claim is ours now, False when somebody alive has it; else it is ours with a doubt."""
-        path = self._folder / f"{name}.lock"
-        while True:
-            try:
-                private_folder(self._folder)
-                fd = open_private(path, os.O_RDWR)
-            except OSError:
-                return True  # no cache can be written here, so there is nothing to share
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(fd)
-                return False
-            if _same(fd, path):
-                break
-            os.close(fd)  # its holder removed it between our open and our lock
-        self._held[name] = Held(fd, path)
+        try:
+            fd = lock.take(self._path(name))
+        except OSError:
+            return True  # no cache can be written here, so there is nothing to share
+        if fd is None:
+            return False
+        self._held[name] = fd
         try:
             return msgspec.json.decode(os.pread(fd, 4096, 0), type=Abandoned)
         except msgspec.DecodeError:
@@ -56,13 +40,13 @@ class Claims:
 
     def sign(self, name: str, run_id: str, attempt: int) -> None:
         """Say that an effect is about to be attempted under this claim."""
-        held = self._held.get(name)
-        if held is None:
+        fd = self._held.get(name)
+        if fd is None:
             return
         data = msgspec.json.encode(Abandoned(run_id, attempt))
-        os.pwrite(held.fd, data, 0)
-        os.ftruncate(held.fd, len(data))
-        os.fsync(held.fd)
+        os.pwrite(fd, data, 0)
+        os.ftruncate(fd, len(data))
+        os.fsync(fd)
         sync_path(self._folder)
 
     def others(self, visit: str, name: str) -> list[Abandoned]:
@@ -80,21 +64,17 @@ class Claims:
 
     def release(self, name: str, settled: bool) -> None:
         """Give a claim up; one that is not settled leaves its doubt behind."""
-        held = self._held.pop(name, None)
-        if held is None:
+        fd = self._held.pop(name, None)
+        if fd is None:
             return
         if settled:
-            held.path.unlink(missing_ok=True)
-        os.close(held.fd)
+            self._path(name).unlink(missing_ok=True)
+        os.close(fd)
 
     def close(self) -> None:
         """Give all claims up; what was begun under them is in doubt."""
         for name in list(self._held):
             self.release(name, settled=False)
 
-
-def _same(fd: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from pflow.nodes.spec import NodeType
-from pflow.reuse.key import file_digest
 
 ABSENT = "absent"
 _MOST = 200  # names looked at in one visit
@@ -23,12 +23,12 @@ class Files:
     """Digests of files, remembered for as long as a file looks the same from outside."""
 
     def __init__(self, workspace: Path) -> None:
-        self._workspace = workspace
+        self.workspace = workspace
         self._known: dict[tuple[str, int, int, int], str] = {}
 
     def named(self, kind: NodeType, params: dict[str, Any]) -> list[str]:
         """The absolute paths that may be files of this visit, existing or not."""
-        folder = self._workspace
+        folder = self.workspace
         if isinstance(cwd := params.get("cwd"), str):
             folder = folder / cwd
         found: dict[str, None] = {}
@@ -50,9 +50,30 @@ class Files:
         key = (path, status.st_mtime_ns, status.st_size, status.st_ino)
         known = self._known.get(key)
         if known is None:
-            known = file_digest(Path(path))
+            known = _digest(Path(path))
             self._known[key] = known
         return known
+
+    def read(self, kind: NodeType, params: dict[str, Any]) -> dict[str, str]:
+        """The digests of the files that a type says it reads, by their names as given."""
+        named = [params[name] for name in kind.declared.reads if isinstance(params.get(name), str)]
+        return {name: _digest(self.workspace / name) for name in named}
+
+    def gone(self, kind: NodeType, params: dict[str, Any]) -> str:
+        """The name as given of a file that a type says it makes, and that is not there."""
+        written = ((name, path) for name in kind.declared.writes for path in self.named(kind, {name: params.get(name)}))
+        return next((str(params[name]) for name, path in written if self.digest(path) == ABSENT), "")
+
+
+def _digest(path: Path) -> str:
+    """The digest of a file's content; of a folder or of nothing, a word."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except IsADirectoryError:
+        return "folder"
+    except (OSError, ValueError):
+        return ABSENT
 
 
 def _as_path(folder: Path, word: str) -> str:

@@ -1,166 +1,114 @@
-"""The iteration cache of one workflow file, on disk.
+"""Outcomes on disk, an entry each: the same wherever they are kept.
 
-<home>/cache/workflow-iterations/<hash of the path>/
-    metadata.json        the workflow, and how each node fared last
-    <node>.json          the newest entry of a node
-    entries/             all entries, by visit and key
-    blobs/               outputs too large for an entry
-    claims/              who is at which visit right now
+A damaged entry is as good as none, and where nothing can be written nothing is kept. What is large in the outputs of an
+entry is in a blob beside it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import time
+import re
 from pathlib import Path
 from typing import Any
 
-from pflow.model.visit import terse
-from pflow.storage import entries
-from pflow.storage.blobs import Blobs
-from pflow.storage.files import home as default_home
-from pflow.storage.files import safe_name
+import msgspec
 
-ROOT = Path("cache") / "workflow-iterations"
-METADATA = "metadata.json"
-KEPT = 8  # entries of one visit
+from pflow.errors import JournalError
+from pflow.model.conversation import whole
+from pflow.model.value import portable, restore
+from pflow.storage.blobs import FOLDER, Blobs
+from pflow.storage.files import write_atomic
 
-
-def folder_of(workflow: Path, home: Path | None = None) -> Path:
-    """The folder of a workflow file's cache."""
-    name = hashlib.sha256(os.fsencode(os.path.abspath(workflow))).hexdigest()[:16]
-    return (home or default_home()) / ROOT / name
+_TAG = b'"__type"'
+_NAMES = re.compile(rb'"digest":"([0-9a-f]{64})"')
 
 
-def name_of(visit: str) -> str:
-    """A visit's name in the cache; no node's id can collide with the metadata or leave the folder."""
-    name = safe_name(terse(visit))
-    return f"%{ord(name[0]):02X}{name[1:]}" if name.lower() == "metadata" else name
+class Entry(msgspec.Struct):
+    """How a visit ended, and what that depended on."""
+
+    outputs: dict[str, Any]
+    writes: dict[str, Any]
+    route: str | None = None
+    lineage: str = ""
+    parts: dict[str, Any] = {}
+    usage: dict[str, Any] = {}
+    execution_time_ms: float = 0.0
+    config_hash: str = ""
+    node_id: str = ""
+    node_type: str = ""
+    visit: str = ""
+    run_id: str = ""
+    flow: str = ""  # the file, or the name, of the workflow that made it
+    at: float = 0.0
+    cached_at: str | float = ""  # the same for people to read
+
+
+_decode = msgspec.json.Decoder(Entry).decode
+_encode = msgspec.json.Encoder(enc_hook=whole).encode
 
 
 class Store:
-    """Entries of one workflow; a damaged one is as good as none, and a folder that cannot be written caches nothing."""
+    """Entries by name in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.writable = True
+        self.lost: Path | None = None  # the folder, once something could not be kept in it
         self._blobs = Blobs(folder)
-        self._metadata: dict[str, Any] | None = None
-        self._listed: dict[str, list[Path]] | None = None  # a visit's name → its entries
 
-    def read(self, visit: str, key: str) -> dict[str, Any] | None:
-        """The entry of a visit for a key."""
-        return entries.read_with_blobs(self._path(visit, key), self._blobs)
+    def path(self, name: str) -> Path:
+        """Where an entry is, or would be."""
+        return self.folder / f"{name}.json"
 
-    def version(self, visit: str, key: str) -> tuple[int, int] | None:
+    def read(self, name: str, whole: bool = True) -> Entry | None:
+        """An entry; its large outputs stay where they are unless it is wanted whole."""
+        try:
+            data = self.path(name).read_bytes()
+            if _TAG not in data:  # nothing in it needs a second look
+                return _decode(data)
+            found = msgspec.json.decode(data)
+            outputs = found.pop("outputs")
+            rest = restore(found)
+            return msgspec.convert({**rest, "outputs": self._blobs.get_all(outputs) if whole else outputs}, Entry)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, JournalError):
+            return None
+
+    def version(self, name: str) -> tuple[int, int] | None:
         """What tells an entry from a later one in its place; None where there is none."""
         try:
-            status = os.stat(self._path(visit, key))
+            status = self.path(name).stat()
         except OSError:
             return None
         return status.st_mtime_ns, status.st_ino
 
-    def newest(self, visit: str) -> dict[str, Any] | None:
-        """The last entry that a visit got, whatever its key."""
-        return entries.read(self.folder / f"{name_of(visit)}.json")
-
-    def all(self, visit: str) -> list[dict[str, Any]]:
-        """Every entry that can be read of a visit, as they were when this was first asked, the newest first."""
-        if self._listed is None:
-            self._listed = {}
-            for path, _ in _files(self.folder / "entries"):
-                self._listed.setdefault(path.name.rsplit(".", 2)[0], []).append(path)
-        found = [entry for path in self._listed.get(name_of(visit), ()) if (entry := entries.read(path)) is not None]
-        return sorted(found, key=lambda entry: float(entry.get("at", 0.0)), reverse=True)
-
-    def write(self, visit: str, key: str, entry: dict[str, Any]) -> None:
-        """Keep an entry, and make it the newest of its visit."""
-        path = self._path(visit, key)
-        self.writable = entries.write_with_blobs(path, entry, self._blobs)
-        if self.writable:
-            _point(self.folder / f"{name_of(visit)}.json", path)
-
-    def _path(self, visit: str, key: str) -> Path:
-        return self.folder / "entries" / f"{name_of(visit)}.{key[:24]}.json"
-
-    # ── metadata ──
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What is known about the workflow as a whole."""
-        if self._metadata is None:
-            self._metadata = entries.read(self.folder / METADATA) or {}
-        return self._metadata
-
-    def refresh(self) -> None:
-        """Look at everything again when it is next asked for."""
-        self._metadata = None
-        self._listed = None
-
-    def changed(self) -> set[str]:
-        """Files that some node of the workflow made or changed: none of them is ever an input."""
-        found = self.metadata.get("changed_files", [])
-        return {path for path in found if isinstance(path, str)} if isinstance(found, list) else set()
-
-    def update(self, **parts: Any) -> None:
-        """Write metadata; what another process wrote meanwhile about other files is kept."""
-        before = entries.read(self.folder / METADATA) or {}
-        files = sorted({*self.changed(), *before.get("changed_files", []), *parts.pop("changed_files", [])})
-        self._metadata = {**before, **parts, "changed_files": files}
-        self.writable = entries.write(self.folder / METADATA, self._metadata)
-
-    # ── size ──
-
-    def size(self) -> int:
-        """Bytes on disk, a file that has two names counted once."""
-        seen = {(status.st_dev, status.st_ino): status.st_size for _, status in _files(self.folder)}
-        return sum(seen.values())
-
-    def prune(self, most: int) -> int:
-        """Drop what is beyond the newest few of each visit, then the oldest beyond a size; tells how many went."""
-        found = sorted(_files(self.folder / "entries"), key=lambda one: one[1].st_mtime_ns, reverse=True)
-        counts: dict[str, int] = {}
-        total = gone = 0
-        for path, status in found:
-            visit = path.name.rsplit(".", 2)[0]
-            counts[visit] = counts.get(visit, 0) + 1
-            total += status.st_size
-            if counts[visit] > KEPT or total > most:
-                gone += entries.remove(path)
-        return gone
-
-    def clear(self) -> bool:
-        """Forget everything; False when there was nothing."""
-        if not self.folder.is_dir():
+    def write(self, name: str, entry: Entry) -> bool:
+        """Keep an entry; False when the folder does not let us."""
+        rest = {field: portable(value) for field, value in msgspec.structs.asdict(entry).items() if field != "outputs"}
+        try:
+            outputs = self._blobs.put_all(entry.outputs)
+            write_atomic(self.path(name), _encode({**rest, "outputs": outputs}))
+        except OSError:
+            self.lost = self.folder
             return False
-        shutil.rmtree(self.folder, ignore_errors=True)
         return True
 
+    def drop(self, flow: str) -> int:
+        """Drop the entries that a flow made, and the blobs that no other one needs; tells how many entries went."""
+        found = {path: self.read(path.stem, whole=False) for path in self.folder.glob("*.json")}
+        gone = sum(remove(path) for path, entry in found.items() if entry is not None and entry.flow == flow)
+        if gone:
+            self._sweep()
+        return gone
 
-def stamp(seconds: float) -> str:
-    """A time as people and scripts read it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    def _sweep(self) -> None:
+        needed = {name.decode() for path in self.folder.glob("*.json") for name in _NAMES.findall(path.read_bytes())}
+        for path in (self.folder / FOLDER).glob("*"):
+            if path.name not in needed:
+                remove(path)
 
 
-def _point(name: Path, entry: Path) -> None:
-    """Give an entry a second name, at once."""
-    temporary = name.with_name(f".{name.name}.{os.getpid()}")
+def remove(path: Path) -> bool:
+    """Drop a file; False when it was not there."""
     try:
-        temporary.unlink(missing_ok=True)
-        os.link(entry, temporary)
-        os.replace(temporary, name)
+        path.unlink()
     except OSError:
-        return  # a file system without links: the newest entry is a convenience
-
-
-def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    found = []
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                found.append((path, path.stat()))
-        except OSError:
-            continue  # gone since it was listed
-    return found
+        return False
+    return True

@@ -114,6 +114,15 @@ def read_json(path: Path) -> Any:
     return restore(msgspec.json.decode(path.read_bytes()))
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The mapping that ``write_json`` wrote; empty where there is none that can be read."""
+    try:
+        found = read_json(path)
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def safe_name(name: str) -> str:
     """Any text as one file name, and no two texts as the same one.
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pflow.storage.files import private_folder, read_json, sync_path, write_json
+from pflow.storage.files import private_folder, read_object, sync_path, write_json
 
 FOLDER = "inbox"
 
@@ -25,8 +25,8 @@ def post(folder: Path, message: dict[str, Any]) -> str:
 
 def drain(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     """All messages with their names, oldest first; they stay until they are removed."""
-    read = ((name, _read(folder / FOLDER / name)) for name in sorted(_names(folder)))
-    return [(name, message) for name, message in read if message is not None]
+    read = ((name, read_object(folder / FOLDER / name)) for name in sorted(_names(folder)))
+    return [(name, message) for name, message in read if message]
 
 
 def remove(folder: Path, name: str) -> None:
@@ -45,11 +45,3 @@ def _names(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return [name for name in names if name.endswith(".json") and not name.startswith(".")]
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        message = read_json(path)
-    except (OSError, ValueError):
-        return None
-    return message if isinstance(message, dict) else None

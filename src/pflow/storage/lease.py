@@ -1,12 +1,10 @@
 """The lease: two processes never drive one run.
 
-The lock is the operating system's, on an open file, so it ends with its holder however that dies. The file
-itself stays, because its token must grow; what it says about a holder is only for messages.
+It is a locked file that stays, because its token must grow; what it says about a holder is only for messages.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -14,10 +12,9 @@ from pathlib import Path
 import msgspec
 
 from pflow.errors import RunBusy
-from pflow.storage.files import open_private, private_folder
+from pflow.storage import lock
 
 FILE = "lease"
-_PROBES = 100  # tries, a millisecond apart, to get past others who only look
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -44,21 +41,17 @@ class Lease:
     @classmethod
     def acquire(cls, folder: Path, run_id: str) -> Lease:
         """Take the lease of a run, or raise RunBusy with the name of its holder."""
-        path = private_folder(folder) / FILE
-        while True:
-            fd = open_private(path, os.O_RDWR)
-            if not _lock(fd):
-                os.close(fd)
-                raise _busy(run_id, f"is driven by {holder(folder)}")
-            if _is_at(fd, path):
-                return cls(path, run_id, fd, _sign(fd))
-            os.close(fd)  # the file was replaced between our open and our lock
+        path = folder / FILE
+        fd = lock.take(path)
+        if fd is None:
+            raise _busy(run_id, f"is driven by {holder(folder)}")
+        return cls(path, run_id, fd, _sign(fd))
 
     def check(self) -> None:
         """Raise RunBusy unless this process still holds the lease; cheap enough to ask before each effect."""
         if self._fd < 0:
             raise _busy(self._run_id, "was released by this process")
-        if not _is_at(self._fd, self._path):
+        if not lock.is_at(self._fd, self._path):
             raise _busy(self._run_id, f"was taken over by {holder(self._path.parent)}")
 
     def release(self) -> None:
@@ -84,42 +77,7 @@ def holder(folder: Path) -> Holder:
 
 def alive(folder: Path) -> bool:
     """Whether some live process drives the run; asking does not get in its way."""
-    try:
-        fd = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _try(fd, fcntl.LOCK_SH)
-    finally:
-        os.close(fd)
-
-
-def _lock(fd: int) -> bool:
-    """Lock for ourselves; False when a process drives the run, as opposed to asking ``alive`` just now."""
-    for _ in range(_PROBES):
-        if _try(fd, fcntl.LOCK_EX):
-            return True
-        if not _try(fd, fcntl.LOCK_SH):
-            return False
-        fcntl.flock(fd, fcntl.LOCK_UN)
-        time.sleep(0.001)
-    return False
-
-
-def _try(fd: int, how: int) -> bool:
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_at(fd: int, path: Path) -> bool:
-    """Whether the open file is the one at ``path``; its inode is not reused while we hold it open."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False
+    return lock.taken(folder / FILE)
 
 
 def _sign(fd: int) -> int:
