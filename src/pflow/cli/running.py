@@ -19,8 +19,8 @@ from pflow.cli.screen import Screen
 from pflow.cli.which import folder_of, workflow_for
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
-from pflow.lang.typed import typed
 from pflow.model.run import Asked, Opened
+from pflow.model.typed import typed
 from pflow.model.visit import node_of
 from pflow.storage import lease
 
