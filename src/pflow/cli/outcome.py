@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from pflow.app import Result
+from pflow.app.problems import place_view
 from pflow.app.wording import sentence
-from pflow.cli.complaints import place_view
 from pflow.cli.lines import cost_of
 from pflow.errors import Place, UsageError, suggest
 from pflow.kernel.run import Run

@@ -12,11 +12,11 @@ from pflow import app
 from pflow.app import caching, library
 from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
+from pflow.app.problems import problem_view, problems_of
 from pflow.app.running import ready
 from pflow.app.secrets import provided, redactor
 from pflow.app.views import node_folder
 from pflow.app.wording import sentence
-from pflow.cli.complaints import problem_view, problems_of
 from pflow.cli.instructions import text as instructions_text
 from pflow.cli.registry import haystack, known, summary, type_effect, type_view
 from pflow.cli.tracing import trace_view

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from pflow.app.history import find, recall
-from pflow.cli.complaints import error_view, problems_of
+from pflow.app.problems import error_view, problems_of
 from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.kernel.run import Run
