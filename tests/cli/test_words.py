@@ -9,7 +9,7 @@ import pytest
 
 from pflow.cli.words import parse
 from pflow.errors import UsageError
-from pflow.lang.typed import typed
+from pflow.model.typed import typed
 from tests.cli.conftest import Pflow
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.errors import UsageError
-from pflow.model.reason import Reason
 from pflow.model import conversation
+from pflow.model.reason import Reason
 from pflow.model.redact import HIDDEN
 from pflow.model.run import AnyRecord, Ended, Failure, Opened, Outcome, Replied
 from pflow.storage.blobs import LIMIT
@@ -63,7 +63,7 @@ def test_a_conversation_beside_a_secret_is_written_whole(tmp_path: Path) -> None
     talk = conversation.new("c", [{"role": "user", "content": "hi"}])
     more = talk.adding([{"role": "assistant", "content": "ho"}])
     ends = [Ended(2.0, "a#1", Outcome("completed", {"context": one, "text": SECRETS["key"]})) for one in (talk, more)]
-    made, found = Journal.open(written(tmp_path, *ends), lambda _: Seal(SECRETS))
+    made, found = Journal.open(written(tmp_path, *ends), Seal(SECRETS))
     made.close()
     assert found == [OPENED, *ends]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pflow.lang.json_in_text import objects
 from pflow.lang.template import to_text
-from pflow.lang.typed import typed
+from pflow.model.typed import typed
 
 _LONGEST_NAME = 200  # of what stands before a ":" that could be a name
 _bullet = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(.*)")

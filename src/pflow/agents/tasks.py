@@ -14,7 +14,7 @@ from pflow.agents.surroundings import context
 from pflow.errors import BindingError, NodeError
 from pflow.lang.comparison import truth
 from pflow.lang.template import compile_text, compile_value, to_text
-from pflow.lang.typed import typed
+from pflow.model.typed import typed
 from pflow.model.value import type_name
 from pflow.model.workflow import Node, Policy, Workflow
 from pflow.nodes.step import StepContext

@@ -3,15 +3,40 @@
 workflow = load("flow.yaml")            any dialect; WorkflowError tells every problem at once
 result = await run(workflow, inputs)    a new run, in a folder of its own
 result = await resume(run_id)           goes on where a run stopped; a no-op when it is complete
+
+Names are imported when they are first used: a front end that only tells an error, or a setting, loads no engine.
 """
 
-from pflow.app.documents import load, parse
-from pflow.app.forking import fork
-from pflow.app.options import Options, Result
-from pflow.app.registry import registry_for
-from pflow.app.running import plan, resume, run, run_sync, warnings
-from pflow.app.runs import cancel, inspect, reply
-from pflow.app.session import Session
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pflow.app.documents import load, parse
+    from pflow.app.forking import fork
+    from pflow.app.options import Options, Result
+    from pflow.app.registry import registry_for
+    from pflow.app.running import plan, resume, run, run_sync, warnings
+    from pflow.app.runs import cancel, inspect, reply
+    from pflow.app.session import Session
+else:
+    _HOMES = {
+        "documents": ("load", "parse"),
+        "forking": ("fork",),
+        "options": ("Options", "Result"),
+        "registry": ("registry_for",),
+        "running": ("plan", "resume", "run", "run_sync", "warnings"),
+        "runs": ("cancel", "inspect", "reply"),
+        "session": ("Session",),
+    }
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return globals()[name]
+
 
 __all__ = [
     "Options",

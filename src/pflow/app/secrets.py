@@ -9,8 +9,8 @@ from typing import Any
 
 from pflow import settings
 from pflow.errors import UsageError
-from pflow.lang.typed import typed
 from pflow.model.redact import Redactor, known_secrets, looks_secret
+from pflow.model.typed import typed
 from pflow.model.workflow import Input, Workflow
 from pflow.storage.sealing import Seal
 

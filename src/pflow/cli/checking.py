@@ -10,9 +10,10 @@ from pflow import app
 from pflow.app import caching
 from pflow.app.explain import Row, explain
 from pflow.app.forecast import Prospect
+from pflow.app.problems import problem_view
 from pflow.app.running import check_agents, ready
 from pflow.app.secrets import provided
-from pflow.cli.complaints import described, print_json, problem_view
+from pflow.cli.complaints import described, print_json
 from pflow.cli.inputs import gather
 from pflow.cli.screen import Screen, one_line, result
 from pflow.cli.which import workflow_for

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.app.problems import place_view
+from pflow.app.problems import error_view, problem_view, problems_of
 from pflow.cli.screen import Screen, result, shortened
 from pflow.cli.words import Line, wants_json
 from pflow.errors import InternalError, PflowError, Problem, RunError, UsageError, WorkflowError
-from pflow.storage.files import encode_json
+from pflow.model.value import json_pretty, json_text, plain
 
 MOST = 50  # problems on the screen; JSON holds all
 EXPECTED = (UsageError, WorkflowError, RunError)  # nothing was run
@@ -43,34 +43,6 @@ def described(problem: Problem) -> str:
     return f"{kind}: {place}{shortened(problem.message)}{hint}"
 
 
-def problems_of(error: BaseException) -> list[Problem]:
-    """What an error complains about, one by one."""
-    if isinstance(error, WorkflowError):
-        return list(error.problems)
-    if isinstance(error, PflowError):
-        return [Problem(error.message, hint=error.hint, code=_code(error))]
-    return [Problem(f"{type(error).__name__}: {error}", code="internal")]
-
-
-def problem_view(problem: Problem) -> dict[str, Any]:
-    """A problem as ``validate --json`` shows it."""
-    return {
-        "code": problem.code,
-        "node_id": problem.node_id or None,
-        "message": problem.message,
-        "hint": problem.hint,
-        "location": place_view(problem.place),
-        "warning": problem.warning,
-    }
-
-
-def error_view(problem: Problem) -> dict[str, Any]:
-    """A problem as an entry of ``errors``."""
-    view = problem_view(problem)
-    del view["warning"]
-    return view
-
-
 def failed_view(errors: list[dict[str, Any]]) -> dict[str, Any]:
     """The object of a run that did not come about."""
     return {
@@ -90,13 +62,7 @@ def failed_view(errors: list[dict[str, Any]]) -> dict[str, Any]:
 
 def print_json(value: Any, one_line: bool = False) -> None:
     """Write a value as the JSON result."""
-    result(encode_json(value, indent=0 if one_line else 2).decode())
-
-
-def _code(error: PflowError) -> str:
-    """``RunNotFound`` → ``run-not-found``."""
-    name = type(error).__name__.removesuffix("Error") or "pflow"
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+    result((json_text if one_line else json_pretty)(plain(value)))
 
 
 def _shape(command: str, error: BaseException) -> dict[str, Any]:

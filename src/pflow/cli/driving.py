@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pflow.app import Result
+from pflow.app.problems import error_view, problems_of
 from pflow.app.session import Session
 from pflow.cli.chat import Chat
-from pflow.cli.complaints import error_view, failed_view, print_json, problems_of, told
+from pflow.cli.complaints import failed_view, print_json, told
 from pflow.cli.lines import QUIET, VERBOSE, Lines
 from pflow.cli.person import Person
 from pflow.cli.report import report

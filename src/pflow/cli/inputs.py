@@ -13,7 +13,7 @@ from pflow import app
 from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.errors import UsageError, nearest
-from pflow.lang.typed import TEXTS, typed
+from pflow.model.typed import TEXTS, typed
 from pflow.model.workflow import Input, Workflow
 
 STDIN = "stdin"

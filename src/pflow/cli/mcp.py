@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.app.problems import error_view, problems_of
 from pflow.app.wording import ago
-from pflow.cli.complaints import error_view, print_json, problems_of, told
+from pflow.cli.complaints import print_json, told
 from pflow.cli.screen import Screen, one_line, result
 from pflow.cli.words import Line
 from pflow.errors import PflowError, UsageError

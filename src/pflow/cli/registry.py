@@ -13,7 +13,7 @@ from pflow.cli.inputs import pairs
 from pflow.cli.screen import Screen, one_line, result
 from pflow.cli.words import Line
 from pflow.errors import UsageError, suggest
-from pflow.lang.typed import typed
+from pflow.model.typed import typed
 from pflow.model.value import json_text
 from pflow.model.workflow import Effect, Node, Workflow
 from pflow.nodes import purity

@@ -20,8 +20,8 @@ from pflow.cli.screen import Screen
 from pflow.cli.which import folder_of, workflow_for
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
-from pflow.lang.typed import typed
 from pflow.model.run import Asked
+from pflow.model.typed import typed
 from pflow.model.visit import node_of
 
 

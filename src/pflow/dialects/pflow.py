@@ -27,7 +27,7 @@ import msgspec
 from pflow.documents.read import Cell, Fields, Reading
 from pflow.documents.source import Source
 from pflow.errors import Place, Problem, UsageError, suggest
-from pflow.lang.typed import TYPES, typed
+from pflow.model.typed import TYPES, typed
 from pflow.model.workflow import DEFAULT, Batch, Edge, Input, Node, Output, Policy, Retry, Workflow
 
 NAME = "pflow"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 from pflow.errors import Place, Problem, UsageError, WorkflowError, suggest
-from pflow.lang.typed import typed
+from pflow.model.typed import typed
 from pflow.model.workflow import DEFAULT, Edge, Node, Policy, Retry, Workflow
 from pflow.nodes.registry import Registry
 from pflow.nodes.spec import NodeType

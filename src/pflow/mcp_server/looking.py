@@ -11,13 +11,13 @@ import msgspec
 from pflow import app
 from pflow.app import caching, library
 from pflow.app.explain import explain
+from pflow.app.problems import problem_view, problems_of
 from pflow.app.running import ready
 from pflow.app.runs import inspect, survey
 from pflow.app.secrets import provided, redactor
 from pflow.app.trace import trace as trace_of
 from pflow.app.trace import visit_files
 from pflow.app.wording import sentence
-from pflow.cli.complaints import problem_view, problems_of
 from pflow.cli.instructions import text as instructions_text
 from pflow.cli.registry import haystack, known, summary, type_effect, type_view
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pflow.app.problems import error_view, problems_of
 from pflow.app.runs import waiting
 from pflow.app.session import Session
-from pflow.cli.complaints import error_view, problems_of
 from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.mcp_server.asking import Asking

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pflow.errors import Place, Problem, WorkflowError, suggest
-from pflow.lang.typed import TYPES
+from pflow.model.typed import TYPES
 from pflow.model.value import json_text, plain, type_name
 from pflow.model.workflow import Input, Workflow
 from pflow.planning.plan import Values
