@@ -16,7 +16,7 @@ from typing import Any
 
 from run import ROUNDS, chain, per_visit, show, timed
 
-from pflow.kernel.desk import Guide
+from pflow.kernel.ports import Guide
 from pflow.kernel.feed import Hub
 from pflow.kernel.run import Run
 from pflow.llm.budget import Means, using

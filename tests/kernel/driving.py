@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
+from pflow.kernel.ports import Guide
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pflow.lang.json_in_text import objects
+from pflow.documents.json_in_text import objects
 from pflow.lang.template import to_text
 from pflow.model.typed import typed
 

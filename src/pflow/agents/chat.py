@@ -193,7 +193,7 @@ async def intent_router(flow: Flow, context: Any, data_in: Any, inputs: Inputs, 
 
 
 def _intent(text: str, routes: Mapping[str, str]) -> str | None:
-    from pflow.lang.json_in_text import objects
+    from pflow.documents.json_in_text import objects
 
     said = next((str(one["intent"]) for one in objects(text) if "intent" in one), text)
     return next((name for name in routes if name.casefold() == said.strip().strip('"').casefold()), None)

@@ -13,8 +13,8 @@ from pflow.agents.definition import Definition
 from pflow.agents.presets import COMMON, PRESETS, Preset, absent
 from pflow.agents.question import Question
 from pflow.agents.transcript import READERS, Transcript, document
+from pflow.documents.json_in_text import objects
 from pflow.errors import NodeError
-from pflow.lang.json_in_text import objects
 from pflow.llm.interface import Usage
 from pflow.nodes.agent import Voice
 from pflow.nodes.process import Output

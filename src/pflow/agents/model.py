@@ -10,8 +10,8 @@ import msgspec
 from pflow.agents.definition import Definition
 from pflow.agents.question import Question
 from pflow.agents.tools import Toolbox, kinds_for
+from pflow.documents.json_in_text import objects, value_at
 from pflow.errors import NodeError
-from pflow.lang.json_in_text import objects, value_at
 from pflow.llm.interface import Message, Reply, Request, Tool, ToolCall
 from pflow.model.value import json_text
 from pflow.nodes.agent import Voice

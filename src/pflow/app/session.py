@@ -19,9 +19,8 @@ from pflow.app.secrets import redactor, revealed
 from pflow.app.story import Story, story_of, used_by
 from pflow.app.wording import told
 from pflow.errors import UsageError
-from pflow.kernel.desk import Guide
 from pflow.kernel.feed import Hub
-from pflow.kernel.ports import Log
+from pflow.kernel.ports import Guide, Log
 from pflow.kernel.run import Run
 from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using

@@ -11,10 +11,10 @@ import msgspec
 
 from pflow.app.given import input_file, resolved
 from pflow.app.story import state_view, story_of
+from pflow.documents.json_in_text import objects
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
 from pflow.kernel.telling import shown
-from pflow.lang.json_in_text import objects
 from pflow.model.conversation import brief
 from pflow.model.redact import Redactor
 from pflow.model.run import Outcome

@@ -156,8 +156,8 @@ def _with(request: Request, messages: tuple[Message, ...]) -> Request:
 
 def _read(reply: Reply, schema: dict[str, Any]) -> tuple[Any, str]:
     """The value in an answer, and what is wrong with it."""
+    from pflow.documents.json_in_text import extract
     from pflow.documents.schema import problem
-    from pflow.lang.json_in_text import extract
 
     try:
         value = extract(reply.text)

@@ -8,66 +8,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pflow.kernel import telling
 from pflow.kernel.memory import AskKey
-from pflow.kernel.scope import SPIN, Ready, Scope
+from pflow.kernel.scope import Ready, Scope
 from pflow.model.reason import Reason
 from pflow.model.run import Asked, Decision, Doubt, Failure, Outcome, Replied, Tried
 from pflow.model.value import plain
 from pflow.model.visit import node_of
-from pflow.model.workflow import Workflow
 from pflow.nodes.step import StepContext
-from pflow.planning.plan import Plan, Values
 from pflow.storage import inbox
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
-    from pflow.nodes.registry import Registry
 
 USER = "user"  # the port of questions to a person
 DOUBT = "doubt"
 HELD = "held"
 _LOOK = 0.2  # seconds between looks into the inbox
-# A worker lets others have the event loop after so many visits. It is a number and not a time: else the order of a
-# journal whose branches run side by side would depend on the speed of the machine.
-TURN = 16
-
-
-class Loader(Protocol):
-    """Finds and plans a workflow that another one calls."""
-
-    def __call__(self, ref: Any, parent: Workflow, inputs: dict[str, Any]) -> tuple[Plan, Values]:
-        """The plan, and the values it starts from."""
-
-
-class Guide:
-    """What a run is handed from outside: who answers it, and where it finds things."""
-
-    def __init__(
-        self,
-        *,
-        load: Loader | None = None,
-        registry: Registry | None = None,
-        folder: Path | None = None,
-        output_limit: int = 10_000_000,
-        spin: int = SPIN,
-        turn: int = TURN,
-        on_doubt: Decision | None = None,
-        answer: Callable[[Asked], Awaitable[Any]] | None = None,
-        decide: Callable[[str, int], Awaitable[Decision | None]] | None = None,
-    ) -> None:
-        self.load = load
-        self.registry = registry
-        self.folder = folder  # of the run: messages arrive in its inbox
-        self.output_limit = output_limit
-        self.spin = spin  # how often a graph may come back to its nodes without waiting for anybody
-        self.turn = turn  # visits after which a worker lets others have the event loop
-        self.on_doubt = on_doubt
-        self.answer = answer  # asks a person who is present; None from it means "not now"
-        self.decide = decide  # the same for a doubt, by visit and attempt
 
 
 class Desk:

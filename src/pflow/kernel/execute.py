@@ -26,8 +26,8 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
     if seen.outcome is not None:
         return _at_once(run, visit, seen.outcome, seen.writes)
     planned = scope.plan.nodes[visit.node]
-    ready = Ready(visit, planned, seen.params, memory.next_attempt(visit.id), memory.wait_until.get(visit.id, 0.0))
-    ready.call, ready.why = seen.call, seen.why
+    attempt, wait_until = memory.next_attempt(visit.id), memory.wait_until.get(visit.id, 0.0)
+    ready = Ready(visit, planned, seen.params, attempt, wait_until, seen.call, seen.why)
     if memory.used:
         ready.used.update(memory.used.get(visit.id, {}))
     return ready

@@ -16,11 +16,11 @@ from typing import Any, Literal, assert_never
 
 from pflow.kernel import reusing, telling
 from pflow.kernel.clock import Clock, SystemClock
-from pflow.kernel.desk import Desk, Guide
+from pflow.kernel.desk import Desk
 from pflow.kernel.execute import execute, prepare
 from pflow.kernel.feed import Hub
 from pflow.kernel.memory import Memory
-from pflow.kernel.ports import Log, Watcher
+from pflow.kernel.ports import Guide, Log, Watcher
 from pflow.kernel.scope import Ready, Scope, cancelled
 from pflow.kernel.waits import Waits
 from pflow.model.run import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
+
+import msgspec
 
 from pflow.errors import InternalError
 from pflow.model.reason import Reason
@@ -26,6 +27,7 @@ from pflow.model.run import (
 )
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.reuse.policy import Call
+from pflow.schedulers.protocol import Scheduler
 from pflow.schedulers.topological import Topological
 
 if TYPE_CHECKING:
@@ -34,41 +36,20 @@ if TYPE_CHECKING:
 SPIN = 1000  # how often a graph may come back to its nodes without waiting for anybody
 
 
-class Scheduler(Protocol):
-    """Decides what happens next, and does nothing."""
-
-    def start(self) -> list[Command]:
-        """The first commands."""
-
-    def on(self, fact: Fact) -> list[Command]:
-        """The commands that follow from a fact."""
-
-    def dump(self) -> dict[str, Any]:
-        """The state, as plain data."""
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Take over a dumped state."""
-
-
-class Ready:
+class Ready(msgspec.Struct, eq=False):
     """A visit that was prepared and waits to be executed."""
 
-    __slots__ = (
-        "attempt", "begun", "call", "params", "planned", "seen", "used", "visit", "wait_until", "why", "writes",
-    )  # fmt: skip
-
-    def __init__(self, visit: Visit, planned: Planned, params: dict[str, Any], attempt: int, wait_until: float) -> None:
-        self.visit = visit
-        self.planned = planned
-        self.params = params
-        self.attempt = attempt  # the number of the attempt that comes next
-        self.wait_until = wait_until  # a crash during a delay waits for the rest of it
-        self.begun = False  # its intent is in the journal
-        self.seen = 0  # feeds that had arrived when it returned
-        self.used: dict[str, Any] = {}
-        self.writes: dict[str, Any] = {}  # what its attempts stored
-        self.call: Call | None = None  # what a reuse policy was asked
-        self.why: Reason | None = None  # why nothing could be reused
+    visit: Visit
+    planned: Planned
+    params: dict[str, Any]
+    attempt: int  # the number of the attempt that comes next
+    wait_until: float  # a crash during a delay waits for the rest of it
+    call: Call | None = None  # what a reuse policy was asked
+    why: Reason | None = None  # why nothing could be reused
+    begun: bool = False  # its intent is in the journal
+    seen: int = 0  # feeds that had arrived when it returned
+    used: dict[str, Any] = {}
+    writes: dict[str, Any] = {}  # what its attempts stored
 
 
 class Scope:

@@ -12,7 +12,6 @@ from pflow.kernel.live import Stream
 from pflow.kernel.scope import Scope
 from pflow.model.run import Space, Stored, Visit
 from pflow.model.value import plain
-from pflow.model.workflow import Node, Workflow
 from pflow.nodes.registry import Registry
 from pflow.nodes.spec import NodeType
 from pflow.nodes.step import Iteration, StepContext
@@ -27,39 +26,15 @@ class Step(StepContext):
 
     def __init__(self, run: Run, scope: Scope, visit: Visit, attempt: int, params: dict[str, Any]) -> None:
         super().__init__(visit, attempt, params)
-        self.run = run
-        self.scope = scope
-
-    @property
-    def run_id(self) -> str:
-        """The run's id."""
-        return self.run.run_id
-
-    @property
-    def workspace(self) -> Path:
-        """Where pflow was started."""
-        return self.run.workspace
+        self.run, self.scope = run, scope
+        self.run_id, self.workspace, self.output_limit = run.run_id, run.workspace, run.guide.output_limit
+        self.workflow, self.node = scope.plan.workflow, scope.plan.nodes[visit.node].node
 
     @property
     def scratch(self) -> Path | None:
         """A private folder that is kept with the run."""
         folder = self.run.guide.folder
         return private_folder(folder / "files") if folder is not None else None
-
-    @property
-    def output_limit(self) -> int:
-        """Bytes of a command's output that are kept in memory."""
-        return self.run.guide.output_limit
-
-    @property
-    def workflow(self) -> Workflow:
-        """The workflow that the node stands in."""
-        return self.scope.plan.workflow
-
-    @property
-    def node(self) -> Node:
-        """The node, as it is declared."""
-        return self.scope.plan.nodes[self.node_id].node
 
     @property
     def values(self) -> Mapping[str, Any]:

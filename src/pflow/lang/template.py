@@ -328,7 +328,9 @@ _read: dict[Syntax, Callable[[str], Iterator[_Piece]]] = {
 
 def _json_at(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that starts at ``start``, and where it ends."""
-    from pflow.lang.json_in_text import value_at  # a template with a default is rare; starting should not pay for it
+    from pflow.documents.json_in_text import (
+        value_at,  # a template with a default is rare; starting should not pay for it
+    )
 
     try:
         return value_at(text, start)

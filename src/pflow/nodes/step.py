@@ -101,6 +101,12 @@ class _Declared(ChainMap[str, Any]):
 class StepContext(ABC):
     """One attempt of one visit, as its node sees it; whoever runs it says how each request is met."""
 
+    run_id: str
+    workspace: Path  # where pflow was started: commands run and relative paths begin there
+    output_limit: int  # bytes of a command's output that are kept in memory
+    workflow: Workflow  # that the node stands in
+    node: Node  # as it is declared there
+
     def __init__(self, visit: Visit, attempt: int, params: dict[str, Any]) -> None:
         self.visit = visit.id
         self.node_id = visit.node
@@ -118,39 +124,14 @@ class StepContext(ABC):
     # ── where it is ──
 
     @property
-    @abstractmethod
-    def run_id(self) -> str:
-        """The run's id."""
-
-    @property
     def idempotency_key(self) -> str:
         """The same for every attempt of this visit, and for no other visit anywhere."""
         return f"{self.run_id}:{self.visit}"
 
     @property
     @abstractmethod
-    def workspace(self) -> Path:
-        """Where pflow was started: commands run and relative paths begin there."""
-
-    @property
-    @abstractmethod
     def scratch(self) -> Path | None:
         """A private folder that is kept with the run; None for a run without one."""
-
-    @property
-    @abstractmethod
-    def output_limit(self) -> int:
-        """Bytes of a command's output that are kept in memory."""
-
-    @property
-    @abstractmethod
-    def workflow(self) -> Workflow:
-        """The workflow that the node stands in."""
-
-    @property
-    @abstractmethod
-    def node(self) -> Node:
-        """The node, as it is declared there."""
 
     @property
     @abstractmethod

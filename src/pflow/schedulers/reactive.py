@@ -37,6 +37,7 @@ from pflow.model.run import (
 )
 from pflow.model.run import Command as Order
 from pflow.model.visit import visit_id
+from pflow.schedulers.protocol import located
 
 CONTEXT = "context"
 TOOLS = "tools"
@@ -147,9 +148,8 @@ class Reactive:
         for values in flight.fed[: fact.seen]:
             seen |= values
         self._bad[visit] = Flight(flight.node, flight.n, seen, flight.pulled)
-        if self._failure is None and outcome.failure is not None and not self._stopping:
-            chain = (visit, *outcome.failure.chain)
-            self._failure = msgspec.structs.replace(outcome.failure, chain=chain)
+        if self._failure is None and not self._stopping:
+            self._failure = located(visit, outcome)
 
     def _push(self, visit: str, source: int, outputs: Mapping[str, Any]) -> list[Order]:
         """Hand outputs on: successors that get a context first, and none that gets nothing."""

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from pflow.model.graph import Graph
+from pflow.model.run import Cancelled, Ended, Fact, Failure, Finish, Outcome, Reopened, RunStatus, Start, Stop, Visit
 from pflow.model.run import Command as Order
-from pflow.model.run import Ended, Fact, Failure, Finish, Outcome, Reopened, RunStatus, Start, Stop, Visit
 from pflow.model.visit import node_of, number_of, visit_id
+from pflow.schedulers.protocol import located
 
 _SHOWN = 12  # steps of the path that a failure shows
 
@@ -43,7 +44,7 @@ class Routed:
             return self._ended(fact.visit, fact.outcome)
         if type(fact) is Reopened:
             return self._reopen()
-        if type(fact).__name__ == "Cancelled":
+        if type(fact) is Cancelled:
             self._stopping = "cancelled"
             return [Stop(self._running, "cancelled")] if self._running else [Finish("cancelled")]
         return []
@@ -74,7 +75,7 @@ class Routed:
         self._running = ""
         if self._stopping or outcome.status == "cancelled":
             if outcome.status not in ("completed", "skipped"):
-                self._bad = [visit, node, _located(visit, outcome)]
+                self._bad = [visit, node, located(visit, outcome)]
             else:
                 self._path.append(outcome.route or "")
             self._stopping = "cancelled"
@@ -84,7 +85,7 @@ class Routed:
         status: RunStatus = "completed"
         failure = None
         if outcome.status == "failed" and not self._graph.tolerate[self._index[node]]:
-            status, failure = "failed", _located(visit, outcome)
+            status, failure = "failed", located(visit, outcome)
             self._bad = [visit, node, failure]
         return [Finish(status, failure)]
 
@@ -117,8 +118,3 @@ class Routed:
             return self._go(node, "")
         self._running = visit
         return [Start(Visit(visit, node, number_of(visit)))]
-
-
-def _located(visit: str, outcome: Outcome) -> Failure | None:
-    failure = outcome.failure
-    return failure and msgspec.structs.replace(failure, chain=(visit, *failure.chain))

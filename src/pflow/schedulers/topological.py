@@ -30,6 +30,7 @@ from pflow.model.run import (
 )
 from pflow.model.visit import visit_id
 from pflow.model.workflow import ANY, DEFAULT, ERROR
+from pflow.schedulers.protocol import located
 
 
 class Topological:
@@ -90,12 +91,12 @@ class Topological:
         if status == "completed" or status == "skipped":
             self._resolve(i, outcome)
         elif status == "cancelled":
-            self._bad[i] = _located(visit, outcome)
+            self._bad[i] = located(visit, outcome)
             return self._stop("cancelled")
         elif self._graph.tolerate[i] or self._handled(i):
             self._resolve(i, outcome)
         else:
-            self._bad[i] = _located(visit, outcome)
+            self._bad[i] = located(visit, outcome)
             if self._graph.fail_fast:
                 return self._stop("failed")
             self._resolve(i, outcome)
@@ -179,9 +180,3 @@ class Topological:
         elif self._bad:
             status = "failed"
         return Finish(status, failure)
-
-
-def _located(visit: str, outcome: Outcome) -> Failure | None:
-    """A failure that says in which visit it happened."""
-    failure = outcome.failure
-    return failure and msgspec.structs.replace(failure, chain=(visit, *failure.chain))

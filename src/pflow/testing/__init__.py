@@ -2,6 +2,6 @@
 
 from pflow.testing.clock import FakeClock
 from pflow.testing.journal import ListLog
-from pflow.testing.schedulers import Conformance, Scheduling
+from pflow.testing.schedulers import Conformance
 
-__all__ = ["Conformance", "FakeClock", "ListLog", "Scheduling"]
+__all__ = ["Conformance", "FakeClock", "ListLog"]

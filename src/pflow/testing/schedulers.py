@@ -8,34 +8,19 @@ with one that was loaded from its dump.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from pflow.model.run import Cancelled, Command, Ended, Fact, Finish, Outcome, Start, Stop, Visit
-
-
-class Scheduling(Protocol):
-    """A scheduler."""
-
-    def start(self) -> list[Command]:
-        """The first commands."""
-
-    def on(self, fact: Fact) -> list[Command]:
-        """The commands that follow from a fact."""
-
-    def dump(self) -> dict[str, Any]:
-        """The state, as plain data."""
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Take over a dumped state."""
+from pflow.schedulers.protocol import Scheduler
 
 
 class Conformance:
     """One scheduler under test: ``make`` makes it afresh, ``end`` says how a visit ends."""
 
-    def __init__(self, make: Callable[[], Scheduling], end: Callable[[Visit], Outcome]) -> None:
+    def __init__(self, make: Callable[[], Scheduler], end: Callable[[Visit], Outcome]) -> None:
         self._make = make
         self._end = end
         self.facts: list[Fact] = []
@@ -90,7 +75,7 @@ class Conformance:
                 assert not self.running, f"finished while {list(self.running)} run"
                 self.finish = command
 
-    def _replayed(self) -> Scheduling:
+    def _replayed(self) -> Scheduler:
         fresh = self._make()
         fresh.start()
         for fact in self.facts:
