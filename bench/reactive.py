@@ -16,8 +16,8 @@ from typing import Any
 
 from run import ROUNDS, chain, per_visit, show, timed
 
-from pflow.kernel.ports import Guide
 from pflow.kernel.feed import Hub
+from pflow.kernel.ports import Guide
 from pflow.kernel.run import Run
 from pflow.llm.budget import Means, using
 from pflow.model.run import Asked, Opened

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pflow import app
+from pflow.app.options import Keywords
 from pflow.kernel.feed import Hub, Sink
 from pflow.model.event import Context
 from pflow.model.value import plain
@@ -68,10 +69,11 @@ class Harness:
         return answer
 
     async def run(
-        self, workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Any
+        self, workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Unpack[Keywords]
     ) -> app.Result:
         """Run a workflow on this hub."""
-        return await app.run(workflow, inputs, hub=self.hub, **options)
+        options["hub"] = self.hub
+        return await app.run(workflow, inputs, **options)
 
     @asynccontextmanager
     async def _within(self, place: Context, kind: str, data: dict[str, Any]) -> AsyncIterator[None]:

@@ -72,7 +72,7 @@ async def hear(step: StepContext) -> dict[str, Any]:
 def test_a_shared_value_that_a_type_declares_is_a_part_of_what_it_was_given() -> None:
     nodes = (Node("p", "t/shout", {"text": "{{x}}"}), Node("h", "t/hear"))
     both = Workflow("w", "test", nodes, (Edge("p", "h"),))
-    types = [describe_type(kind, trusted=True) for kind in (shout, hear)]
+    types = tuple(describe_type(kind, trusted=True) for kind in (shout, hear))
     made = [app.run_sync(both, {"x": x}, types=types, use_cache=True).outputs["h"] for x in ("hi", "ho", "hi")]
     assert made == [{"loud": "HI"}, {"loud": "HO"}, {"loud": "HI"}]
 

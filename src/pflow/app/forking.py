@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import msgspec
 
 from pflow.app.holding import Held
-from pflow.app.options import Options
+from pflow.app.options import Keywords, Options
 from pflow.app.runs import begun, find
 from pflow.errors import UsageError
 from pflow.model.run import AnyRecord, Finished, Loaded, Opened, Reopened
@@ -20,7 +20,7 @@ from pflow.storage.journal import as_it_stands
 from pflow.storage.journal import read as read_journal
 
 
-def fork(run: str | Path, at: str, **options: Any) -> str:
+def fork(run: str | Path, at: str, **options: Unpack[Keywords]) -> str:
     """A new run that is the old one up to just before it came to ``at`` (a node, or a visit ``node#n``)."""
     chosen = Options(**options)
     source = runs.RunFolder(find(run, chosen.home))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
@@ -41,6 +41,31 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""  # the model that is asked where a workflow names none
     budget: float | None = None  # USD that calls of models may cost; the run pauses before it is passed
     secrets: Mapping[str, Any] = {}  # inputs among which a resumed run finds the secret ones
+
+
+class Keywords(TypedDict, total=False):
+    """The same, as keywords: each is described in ``Options``."""
+
+    on_event: Callable[[Envelope], None] | None
+    hub: Hub | None
+    types: tuple[Any, ...]
+    jobs: int | None
+    on_doubt: Decision | None
+    answer: Callable[[Asked], Awaitable[Any]] | None
+    decide: Callable[[str, int], Awaitable[Decision | None]] | None
+    home: Path | None
+    workspace: Path | None
+    keep: bool
+    durable: bool
+    clock: Clock | None
+    started: Callable[[Session], None] | None
+    iterate: bool
+    rerun: tuple[str, ...]
+    use_cache: bool
+    reset_cache: bool
+    model: str
+    budget: float | None
+    secrets: Mapping[str, Any]
 
 
 class Result(Story, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -15,7 +15,7 @@ from pflow import settings
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import load
 from pflow.app.holding import Held
-from pflow.app.options import Options, Result
+from pflow.app.options import Keywords, Options, Result
 from pflow.app.registry import registry_for
 from pflow.app.secrets import hidden, provided, seal
 from pflow.app.session import Session
@@ -64,7 +64,9 @@ def check_agents(made: Plan, options: Options) -> None:
         raise WorkflowError(problems)
 
 
-async def run(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
+async def run(
+    workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Unpack[Keywords]
+) -> Result:
     """Run a workflow; see ``Options`` for what can be said about how."""
     chosen = Options(**options)
     if not isinstance(workflow, Workflow):
@@ -102,7 +104,7 @@ def ready(
     return made, given
 
 
-async def resume(run: str | Path | Taken, **options: Any) -> Result:
+async def resume(run: str | Path | Taken, **options: Unpack[Keywords]) -> Result:
     """Go on with a run that was stopped, failed or waits; a complete one is left as it is."""
     chosen = Options(**options)
     taken = run if isinstance(run, Taken) else take(run, chosen.secrets, chosen.home, chosen.durable)
@@ -117,7 +119,9 @@ async def resume(run: str | Path | Taken, **options: Any) -> Result:
     return await session.drive()
 
 
-def run_sync(workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
+def run_sync(
+    workflow: Workflow | str | Path, inputs: Mapping[str, Any] | None = None, **options: Unpack[Keywords]
+) -> Result:
     """``run`` for callers without an event loop."""
     return asyncio.run(run(workflow, inputs, **options))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from pflow.app.documents import kept_workflow
-from pflow.app.options import Options
+from pflow.app.options import Keywords, Options
 from pflow.app.registry import registry_for
 from pflow.app.secrets import redactor
 from pflow.app.session import Session
@@ -88,7 +88,7 @@ def secret_inputs(run: str | Path, home: Path | None = None) -> dict[str, Input]
 # Looking.
 
 
-def inspect(run: str | Path, **options: Any) -> Session:
+def inspect(run: str | Path, **options: Unpack[Keywords]) -> Session:
     """A run as its journal tells it, without taking it over; not to be driven."""
     chosen = Options(**options)
     folder = runs.RunFolder(find(run, chosen.home))
@@ -112,7 +112,7 @@ def _placeholders(workflow: Workflow) -> dict[str, str]:
     return {item.name: HIDDEN for item in workflow.inputs if item.secret}
 
 
-def story(run: str | Path, **options: Any) -> Story:
+def story(run: str | Path, **options: Unpack[Keywords]) -> Story:
     """How a run stands, true at this moment."""
     chosen = Options(**options)
     folder = runs.RunFolder(find(run, chosen.home))
@@ -146,7 +146,7 @@ def status(folder: runs.RunFolder, memory: Recollection) -> RunStatus:
     return "paused" if memory.asked or memory.held or _view(folder).get("status") == "paused" else "interrupted"
 
 
-def state(run: str | Path, **options: Any) -> dict[str, Any]:
+def state(run: str | Path, **options: Unpack[Keywords]) -> dict[str, Any]:
     """A run's state as data, with secrets hidden."""
     made = story(run, **options)
     shown: dict[str, Any] = redactor(None, {}, Options(**options).home).value(state_view(made))
