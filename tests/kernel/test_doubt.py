@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pflow.model.run import AnyRecord, Began, Doubt, Ended, Outcome
+from pflow.errors import NodeError
+from pflow.model.run import AnyRecord, Began, Doubt, Ended, Outcome, Tried
 from pflow.model.workflow import Node, Policy, Retry
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow
@@ -117,6 +118,25 @@ def test_a_timeout_that_its_policy_retries_is_no_doubt() -> None:
 
     driven = Driven(workflow(Node("a", "t/slow", policy=Policy(Retry(2), timeout=0.01))), [slow]).drive()
     assert driven.status == "completed"
+
+
+@node("t/second")
+async def second(step: StepContext) -> dict[str, int]:
+    if step.attempt == 1:
+        raise NodeError("once")
+    return {"attempt": step.attempt}
+
+
+def test_each_attempt_is_announced_and_only_when_its_delay_is_over() -> None:
+    """A run that is killed in a delay, resumed, and killed again in what is left of it, is in no doubt."""
+    whole = Driven(workflow(Node("a", "t/second", policy=Policy(Retry(2, 5.0)))), [second]).drive()
+    assert [record.attempt for record in whole.log.records if isinstance(record, Began)] == [1, 2]
+    cut = next(i for i, record in enumerate(whole.log.records) if isinstance(record, Tried)) + 1
+    failed = whole.log.records[cut - 1]
+    resumed = whole.again(cut).drive()
+    began = [record for record in resumed.log.records[cut:] if isinstance(record, Began)]
+    assert isinstance(failed, Tried) and failed.again_at == failed.t + 5.0
+    assert [(record.attempt, record.t) for record in began] == [(2, failed.again_at)]
 
 
 def test_the_end_of_a_visit_settles_its_doubt() -> None:

@@ -13,7 +13,7 @@ import pytest
 from pflow import app
 from pflow.errors import JournalError, NodeError
 from pflow.model.run import AnyRecord, Began, Ended, Finished, Tried
-from pflow.model.workflow import Node, Policy, Retry
+from pflow.model.workflow import Edge, Node, Policy, Retry, Workflow
 from pflow.nodes import Routed, StepContext, node
 from pflow.testing import ListLog
 from tests.kernel.driving import RUN, Driven, workflow
@@ -84,6 +84,19 @@ def test_a_guard_that_does_not_hold_skips_and_says_why() -> None:
     assert "a.value" in driven.ended["b#1"].reason
     assert CALLS == ["c#1"]
     assert driven.kinds.count("task:skipped") == 1 and driven.kinds.count("task:start") == 2
+
+
+def test_a_node_that_was_skipped_fires_no_edge_that_has_a_condition() -> None:
+    never = Node("a", "t/note", guard=["value", False])
+    edges = (Edge("a", "b", guard=["value", True]), Edge("a", "c"))
+    flow = Workflow("test", "test", (never, Node("b", "t/note"), Node("c", "t/note")), edges)
+    assert list(Driven(flow, TYPES).drive().ended) == ["a#1", "c#1"]
+
+
+def test_what_failed_is_tried_again_before_anything_else() -> None:
+    first = Driven(workflow(Node("a", "t/flaky"), Node("b", "t/note")), TYPES).drive()
+    assert first.status == "failed" and CALLS == ["a#1"]
+    assert first.again().drive().status == "completed" and CALLS == ["a#1", "a#1", "b#1"]
 
 
 def test_retries_count_in_total_wait_in_between_and_tell() -> None:
@@ -185,8 +198,6 @@ def test_an_intent_is_on_disk_before_an_impure_attempt_and_only_then() -> None:
 
 def test_routes_choose_edges() -> None:
     flow = workflow(Node("a", "control.if", {"condition": "no"}), Node("yes", "t/note"), Node("no", "t/note"))
-    from pflow.model.workflow import Edge
-
     flow = flow.__class__("t", "t", flow.nodes, (Edge("a", "yes", "true"), Edge("a", "no", "false")))
     assert set(Driven(flow, TYPES).drive().outputs) == {"a", "no"}
 

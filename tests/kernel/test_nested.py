@@ -71,6 +71,16 @@ def test_a_composite_writes_no_intent_and_its_failure_tells_the_way_down() -> No
     assert [record.visit for record in driven.log.records if isinstance(record, Began)] == ["o#1/s#1/i#1"]
 
 
+def test_a_composite_of_a_strangers_type_writes_no_intent_either() -> None:
+    @node("t/around", composite=True)
+    async def around(step: StepContext) -> dict[str, Any]:
+        return await step.run_workflow({"ir": ir(workflow(Node("i", "t/work")))})
+
+    driven = Driven(workflow(Node("o", "t/around")), [around, work]).drive()
+    assert driven.status == "completed"
+    assert [record.visit for record in driven.log.records if isinstance(record, Began)] == ["o#1/i#1"]
+
+
 def test_a_retried_composite_takes_up_its_children_where_they_failed() -> None:
     inner = workflow(Node("i", "t/work"), Node("j", "t/work", {"fail": 2}), Node("k", "t/work"), edges="i>j j>k")
     driven = Driven(workflow(calling(inner, Policy(Retry(3)))), [work]).drive()

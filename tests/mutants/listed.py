@@ -429,13 +429,6 @@ MUTANTS = (
         KERNEL,
     ),
     Mutant(
-        "planning/build.py",
-        "found = sorted(before.get(node_id, set()) | (read & self.ids.keys()))",
-        "found = sorted(before.get(node_id, set()))",
-        "what a node reads is upstream of it, wherever its edges lead",
-        "reuse",
-    ),
-    Mutant(
         "planning/inputs.py",
         "return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)",
         "return isinstance(value, kinds)",

@@ -272,6 +272,34 @@ def test_a_pull_that_was_answered_is_not_asked_again() -> None:
     assert second.status == "completed" and second.outputs["waits"]["data"] == "1 yes" and calls == ["source"]
 
 
+def test_a_visit_that_is_run_again_hears_what_it_was_answered_though_something_newer_was_pushed_since() -> None:
+    heard = asyncio.Event()
+    calls: list[str] = []
+
+    @node("source")
+    async def source(flow: Any, context: Any, data_in: Any, inputs: Any, config: Any) -> Any:
+        calls.append("source")
+        return {"data": len(calls), "status": "success"}
+
+    @node("waits")
+    async def waits(flow: Any, context: Any, data_in: Any, inputs: Any, config: Any) -> Any:
+        value = await inputs.pull("data")
+        heard.set()
+        said = await flow.wait_for_user_input()
+        return {"data": f"{value} {said}", "status": "success"}
+
+    @node("later")
+    async def later(flow: Any, context: Any, data_in: Any, inputs: Any, config: Any) -> Any:
+        await heard.wait()
+        return {"data": "go", "status": "success"}
+
+    graph = flow("start.context > waits.context", "start.context > later.context", "later > source", "source > waits")
+    first = driven(graph, source, waits, later)
+    assert first.status == "paused" and list(first.ended) == ["start#1", "source#1", "later#1", "source#2"]
+    again = first.again(on_doubt="retry", answer=_says("yes")).drive()
+    assert again.outputs["waits"]["data"] == "1 yes"
+
+
 def _says(text: str) -> Any:
     async def answer(asked: Asked) -> str:
         return text

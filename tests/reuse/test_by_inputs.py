@@ -63,6 +63,20 @@ def test_a_hit_enters_no_exec_and_restores_outputs_and_shared() -> None:
     assert second.visits["p#1"].reused and second.visits["p#1"].outputs["raw"] == b"hi"
 
 
+@flow_safe
+@node("t/hear", version="1", effect="pure", shared=("loud",))
+async def hear(step: StepContext) -> dict[str, Any]:
+    return {"loud": step.shared.get("loud")}
+
+
+def test_a_shared_value_that_a_type_declares_is_a_part_of_what_it_was_given() -> None:
+    nodes = (Node("p", "t/shout", {"text": "{{x}}"}), Node("h", "t/hear"))
+    both = Workflow("w", "test", nodes, (Edge("p", "h"),))
+    types = [describe_type(kind, trusted=True) for kind in (shout, hear)]
+    made = [app.run_sync(both, {"x": x}, types=types, use_cache=True).outputs["h"] for x in ("hi", "ho", "hi")]
+    assert made == [{"loud": "HI"}, {"loud": "HO"}, {"loud": "HI"}]
+
+
 def test_any_run_of_any_flow_shares_what_is_the_same() -> None:
     run(flow())
     run(flow("{{y}}", "another"), inputs={"y": "hi"})

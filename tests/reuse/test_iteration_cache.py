@@ -165,6 +165,24 @@ def test_a_shared_value_that_a_type_declares_is_a_part_of_the_key(kind: str, tmp
     assert it.whys()["h"] == "shared key changed: mood"
 
 
+def test_a_file_that_a_visit_changes_is_its_output_even_if_it_was_there_before(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("before\n")
+    it = Iterating(tmp_path, {"id": "a", "type": "shell", "params": {"command": "echo more | tee -a log.txt"}})
+    for _ in range(3):
+        assert it.run().success
+    assert (tmp_path / "log.txt").read_text() == "before\nmore\n"
+
+
+def test_a_file_that_a_command_writes_to_is_no_input_even_if_it_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("same\n")
+    command = "echo same > out.txt; echo x >> log.txt"
+    it = Iterating(tmp_path, {"id": "a", "type": "shell", "params": {"command": command}})
+    it.run()
+    (tmp_path / "out.txt").write_text("edited\n")
+    it.run()
+    assert (tmp_path / "log.txt").read_text() == "x\n" and (tmp_path / "out.txt").read_text() == "edited\n"
+
+
 def test_should_use_cache_returns_false_when_expired(abc: Iterating) -> None:
     abc.run()
     abc.clock._now += 23 * 3600

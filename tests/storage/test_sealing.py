@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.errors import UsageError
+from pflow.model import conversation
 from pflow.model.redact import HIDDEN
 from pflow.model.run import AnyRecord, Ended, Failure, Opened, Outcome, Replied
 from pflow.storage.blobs import LIMIT
@@ -52,6 +53,22 @@ def test_who_goes_on_has_every_secret_again(wanted: list[AnyRecord]) -> None:
         made, found = Journal.open(path, lambda _: Seal(SECRETS))
         made.close()
         assert found == [OPENED, *wanted]
+
+
+def test_a_conversation_beside_a_secret_is_written_whole(tmp_path: Path) -> None:
+    """The record is written twice, the second time sealed: what it adds to earlier conversations must not get lost."""
+    talk = conversation.new("c", [{"role": "user", "content": "hi"}])
+    more = talk.adding([{"role": "assistant", "content": "ho"}])
+    ends = [Ended(2.0, "a#1", Outcome("completed", {"context": one, "text": SECRETS["key"]})) for one in (talk, more)]
+    made, found = Journal.open(written(tmp_path, *ends), lambda _: Seal(SECRETS))
+    made.close()
+    assert found == [OPENED, *ends]
+
+
+def test_of_two_secrets_that_begin_alike_no_rest_of_the_longer_one_is_left(tmp_path: Path) -> None:
+    path = written(tmp_path, Replied(2.0, "a#1", "user", 1, f"<{SECRETS['longer']}>"))
+    assert b"-2" not in path.read_bytes()
+    assert [record.value for record in read(path) if isinstance(record, Replied)] == [f"<{HIDDEN}>"]
 
 
 @given(st.lists(records, max_size=3))
