@@ -254,6 +254,22 @@ def test_editing_a_file_that_a_word_of_a_command_names_re_runs_its_readers(tmp_p
     assert "data.txt" in it.whys()["r"] and (tmp_path / "seen.txt").read_text() == "12"
 
 
+def test_a_file_that_a_visit_changed_is_no_input_of_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("before\n")
+    it = Iterating(tmp_path, {"id": "t", "type": "shell", "params": {"command": "echo x | tee -a log.txt"}})
+    it.run()
+    assert it.run().visits["t#1"].reused and log.read_text() == "before\nx\n"
+
+
+def test_what_a_command_writes_to_is_no_input_of_it_even_if_it_was_the_same_before(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("x\n")
+    it = Iterating(tmp_path, {"id": "w", "type": "shell", "params": {"command": "echo x > out.txt"}})
+    it.run()
+    (tmp_path / "out.txt").write_text("somebody else\n")
+    assert it.run().visits["w#1"].reused
+
+
 def test_editing_the_source_of_a_local_node_re_runs_it(tmp_path: Path) -> None:
     folder = tmp_path / ".pflow" / "nodes"
     folder.mkdir(parents=True)
