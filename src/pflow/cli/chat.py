@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from pflow.app.wording import one_line
 from pflow.cli.lines import Lines
 from pflow.cli.person import Typed
-from pflow.cli.screen import one_line, write
+from pflow.cli.screen import write
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.model.run import Asked, Stored

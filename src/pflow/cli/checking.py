@@ -13,10 +13,12 @@ from pflow.app.forecast import Prospect
 from pflow.app.problems import problem_view
 from pflow.app.running import check_agents, ready
 from pflow.app.secrets import provided
+from pflow.app.targets import workflow_for
+from pflow.app.wording import one_line
+from pflow.cli.commands import FIRST
 from pflow.cli.complaints import described, print_json
 from pflow.cli.inputs import gather
-from pflow.cli.screen import Screen, one_line, result
-from pflow.cli.which import workflow_for
+from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line
 from pflow.dialects.detect import DIALECTS
 from pflow.model.value import json_text
@@ -53,7 +55,7 @@ def _valid(line: Line, workflow: Workflow, made: Plan) -> int:
 
 def plan(line: Line) -> int:
     """``pflow plan FILE``."""
-    workflow, is_file = workflow_for(line.words[0])
+    workflow, is_file = workflow_for(line.words[0], FIRST)
     inputs = gather(line, workflow, Screen())
     prospects: dict[str, Prospect] = {}
     if is_file:

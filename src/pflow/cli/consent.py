@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pflow.app.drift import drift
 from pflow.app.explain import Row, explain
-from pflow.cli.screen import Screen, one_line, shortened
+from pflow.app.wording import one_line, shortened
+from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow

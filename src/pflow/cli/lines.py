@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from pflow.app.wording import ago
-from pflow.cli.screen import Screen, lasted, one_line
+from pflow.app.wording import ago, one_line
+from pflow.cli.screen import Screen, lasted
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
 from pflow.model.visit import is_nested, short

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pflow.app.problems import error_view, problems_of
-from pflow.app.wording import ago
+from pflow.app.wording import ago, one_line
 from pflow.cli.complaints import print_json, told
-from pflow.cli.screen import Screen, one_line, result
+from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line
 from pflow.errors import PflowError, UsageError
 from pflow.mcp import catalogue, config

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from pflow.app import Result
+from pflow.app.wording import one_line, shortened
 from pflow.cli import outcome
 from pflow.cli.complaints import print_json, told
 from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines
-from pflow.cli.screen import lasted, one_line, result, shortened
+from pflow.cli.screen import lasted, result
 from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.kernel.run import Run

@@ -8,15 +8,16 @@ from typing import Any
 from pflow import app
 from pflow.app.documents import kept_workflow
 from pflow.app.history import find, first_record, inspect, recall, records
+from pflow.app.targets import folder_of, workflow_for
 from pflow.cli import consent
 from pflow.cli.arrow import eaten
+from pflow.cli.commands import FIRST
 from pflow.cli.complaints import described
 from pflow.cli.driving import INTERRUPTED, Drive
 from pflow.cli.inputs import gather, pairs
 from pflow.cli.outcome import check_key
 from pflow.cli.person import choice_of
 from pflow.cli.screen import Screen
-from pflow.cli.which import folder_of, workflow_for
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
 from pflow.model.run import Asked, Opened
@@ -27,7 +28,7 @@ from pflow.storage import lease
 
 def run(line: Line) -> int:
     """``pflow FILE``, ``pflow run FILE``."""
-    workflow, is_file = workflow_for(line.words[0])
+    workflow, is_file = workflow_for(line.words[0], FIRST)
     check_key(line.value("output"), workflow)
     drive = Drive(line, workflow.scheduler == "reactive")
     inputs = gather(line, workflow, drive.screen)

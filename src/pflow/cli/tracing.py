@@ -9,11 +9,11 @@ from pflow.app.documents import kept_workflow
 from pflow.app.history import last, recall, records, status
 from pflow.app.scene import Scenes
 from pflow.app.secrets import redactor
-from pflow.app.wording import sentence
+from pflow.app.targets import folder_of
+from pflow.app.wording import one_line, sentence, shortened
 from pflow.cli.complaints import print_json
 from pflow.cli.looking import clock
-from pflow.cli.screen import lasted, one_line, result, shortened
-from pflow.cli.which import folder_of
+from pflow.cli.screen import lasted, result
 from pflow.cli.words import Line
 from pflow.errors import PflowError
 from pflow.kernel.telling import shown

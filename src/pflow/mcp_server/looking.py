@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pflow import app
-from pflow.app import caching, library
+from pflow.app import caching, library, types
 from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
 from pflow.app.problems import problem_view, problems_of
@@ -18,7 +18,6 @@ from pflow.app.secrets import provided, redactor
 from pflow.app.views import node_folder
 from pflow.app.wording import sentence
 from pflow.cli.instructions import text as instructions_text
-from pflow.cli.registry import haystack, known, summary, type_effect, type_view
 from pflow.cli.tracing import trace_view
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
 from pflow.kernel.scope import declared_outputs
@@ -40,14 +39,13 @@ def instructions(bounds: Bounds, given: Arguments) -> dict[str, Any]:
 
 def node_types(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """Node types, all or those that mention some words."""
-    words = str(given.get("words", "")).lower().split()
-    found = [kind for kind in known().types() if all(word in haystack(kind) for word in words)]
-    return {"types": [f"{kind.name} ({type_effect(kind)}): {summary(kind)}" for kind in found]}
+    found = types.search(str(given.get("words", "")).split())
+    return {"types": [f"{view['name']} ({view['effect']}): {types.summary(view)}" for view in found]}
 
 
 def describe_node_type(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """One node type."""
-    view = type_view(known().get(given["type"]))
+    view = types.describe(given["type"])
     return {key: value for key, value in view.items() if value not in (None, [], {}, "")}
 
 
