@@ -349,7 +349,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "instructions",
         "pflow instructions",
         "a page that lets a coding agent build workflows",
-        "pflow.cli.instructions:instructions",
+        "pflow.cli.pages:instructions",
     ),
     Command("ui", "pflow ui [FILE]", "runs in the browser", words=(0, 1), later=SOMETIME),
 )

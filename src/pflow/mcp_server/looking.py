@@ -12,12 +12,12 @@ from pflow import app
 from pflow.app import caching, library, types
 from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
+from pflow.app.instructions import instructions as page_for_agents
 from pflow.app.problems import problem_view, problems_of
 from pflow.app.running import ready
 from pflow.app.secrets import provided, redactor
 from pflow.app.views import node_folder
 from pflow.app.wording import sentence
-from pflow.cli.instructions import text as instructions_text
 from pflow.cli.tracing import trace_view
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
 from pflow.kernel.scope import declared_outputs
@@ -34,7 +34,7 @@ Arguments = dict[str, Any]
 
 def instructions(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """The page for agents."""
-    return {"text": instructions_text()}
+    return {"text": page_for_agents()}
 
 
 def node_types(bounds: Bounds, given: Arguments) -> dict[str, Any]:
