@@ -41,7 +41,7 @@ def run(line: Line) -> int:
             drive.lines.say(described(warning))
     if warning_text := eaten():
         drive.screen.say(warning_text)
-    if not consent.given(line, workflow, lambda: app.plan(workflow), drive.screen):
+    if not consent.given(line, workflow, drive.screen):
         return _declined(drive.screen)
     chosen = {
         "jobs": line.count("jobs"),
