@@ -10,12 +10,11 @@ import msgspec
 
 from pflow import app
 from pflow.app import caching, library, types
-from pflow.app.explain import explain
 from pflow.app.history import inspect, survey
 from pflow.app.instructions import instructions as page_for_agents
+from pflow.app.preview import check, preview
 from pflow.app.problems import problem_view, problems_of
-from pflow.app.running import ready
-from pflow.app.secrets import provided, redactor
+from pflow.app.secrets import redactor
 from pflow.app.views import node_folder
 from pflow.app.wording import sentence
 from pflow.cli.tracing import trace_view
@@ -24,7 +23,6 @@ from pflow.kernel.scope import declared_outputs
 from pflow.lang.path import MISSING, find, read_path
 from pflow.mcp_server.bounds import Bounds, written
 from pflow.mcp_server.small import page, small
-from pflow.planning.inputs import effective, start
 from pflow.storage.files import read_json
 from pflow.storage.runs import RunFolder
 
@@ -53,15 +51,13 @@ def validate(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """Every problem of a workflow; having some is no error of the call."""
     try:
         flow = bounds.target(given.get("workflow"), given.get("document")).workflow
-        registry = app.registry_for(flow, app.Options())
-        app.plan(flow, registry=registry)
+        warnings = [_problem(one) for one in check(flow)]
     except WorkflowError as error:
         return {"valid": False, "problems": [_problem(one) for one in problems_of(error)]}
     inputs = [
         f"{item.name}: {item.type}" + ("" if item.required else f" = {small(item.default, 100)}")
         for item in flow.inputs
     ]
-    warnings = [_problem(one) for one in app.warnings(flow, registry)]
     return {"valid": True, "problems": warnings, "nodes": [node.id for node in flow.nodes], "inputs": inputs}
 
 
@@ -71,15 +67,9 @@ def _problem(problem: Any) -> dict[str, Any]:
 
 def plan(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """What would run, what would be reused, and why."""
-    flow, is_file = bounds.target(given.get("workflow"), given.get("document"))
-    inputs = given.get("inputs") or {}
-    options = app.Options(rerun=tuple(given.get("rerun") or ()))
-    if is_file:
-        made, prospects = caching.prospects(flow, inputs, options)
-    else:
-        made, prospects = ready(flow, app.registry_for(flow, options), inputs)[0], {}
-    rows = explain(made, start(flow, effective(flow, provided(flow, inputs, None))), prospects)
-    return {"workflow": flow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
+    target = bounds.target(given.get("workflow"), given.get("document"))
+    rows = preview(target, given.get("inputs") or {}, tuple(given.get("rerun") or ()))
+    return {"workflow": target.workflow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
 
 
 def _row(row: Any, params: bool) -> dict[str, Any]:
