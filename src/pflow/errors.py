@@ -133,3 +133,12 @@ def suggest(name: str, candidates: Iterable[str], what: str = "available") -> st
     return " ".join(
         part for part in (f'did you mean "{close}"?' if close else "", f"{what}: {shown or 'none'}") if part
     )
+
+
+def needed(package: str, what: str) -> None:
+    """Raise ``NodeError`` where an optional package of the same extra is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        hint = f"pip install 'pflow[{package}]'"
+        raise NodeError(f"{what} needs a package that is not installed", hint, "validation")

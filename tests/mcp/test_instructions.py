@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.cli.instructions import text
+from pflow.app.instructions import instructions as text
 from pflow.cli.main import main
 
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)

@@ -34,6 +34,13 @@ def parse(data: bytes | str, file: str = "") -> Workflow:
     return detect.parse(load_source(data, file))
 
 
+def dialect_title(workflow: Workflow) -> str:
+    """What a workflow's dialect is called."""
+    from pflow.dialects.detect import DIALECTS
+
+    return DIALECTS.get(workflow.dialect, (workflow.dialect,))[0]
+
+
 def _beside(path: Path) -> str:
     """What could have been meant instead of a file that is not there."""
     folder = path.parent

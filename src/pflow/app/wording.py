@@ -1,4 +1,4 @@
-"""Wording: reasons in sentences, the same in every front end."""
+"""Wording: reasons in sentences, and texts that fit a line, the same in every front end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pflow.model.reason import Reason
+
+LONGEST = 2000  # characters of one message
 
 _OFF = {
     "setting": "its cache is off (exec.cache: false)",
@@ -41,6 +43,24 @@ def _span(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {word}"
     return f"{max(0, int(seconds))} s"
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """A text that fits a screen, printable: what is cut off is told."""
+    text = printable(text)
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def printable(text: str) -> str:
+    """A text without what would move the cursor or change the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """A text on one line."""
+    return shortened(" ".join(text.split()), most)
 
 
 def _changed(what: str) -> Callable[[Reason], str]:

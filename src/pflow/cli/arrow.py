@@ -25,9 +25,9 @@ def eaten() -> str:
         name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
     except (ImportError, OSError, ValueError, AttributeError):
         return ""
-    from pflow.cli.registry import known
+    from pflow.app import types
 
-    if known().find(name) is None:
+    if types.known().find(name) is None:
         return ""
     return (
         f"warning: the shell took {ARROW} as a redirection: this output is appended to the file {name!r}\n"

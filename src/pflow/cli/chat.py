@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from pflow.app.session import Session
+from pflow.app.wording import one_line
 from pflow.cli.lines import Lines
 from pflow.cli.person import Typed
-from pflow.cli.screen import one_line, write
+from pflow.cli.screen import write
 from pflow.model.event import Envelope
 from pflow.model.run import Asked
 

@@ -6,63 +6,45 @@ from typing import Any
 
 import msgspec
 
-from pflow import app
-from pflow.app import caching
-from pflow.app.explain import Row, explain
-from pflow.app.forecast import Prospect
+from pflow.app.documents import dialect_title, load
+from pflow.app.explain import Row
+from pflow.app.preview import check, preview
 from pflow.app.problems import problem_view
-from pflow.app.running import check_agents, ready
-from pflow.app.secrets import provided
+from pflow.app.targets import workflow_for
+from pflow.app.wording import one_line
+from pflow.cli.commands import FIRST
 from pflow.cli.complaints import described, print_json
 from pflow.cli.inputs import gather
-from pflow.cli.screen import Screen, one_line, result
-from pflow.cli.which import workflow_for
+from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line
-from pflow.dialects.detect import DIALECTS
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow
-from pflow.planning.inputs import effective, start
-from pflow.planning.plan import Plan
 
 _GAP = "  "
 
 
 def validate(line: Line) -> int:
     """``pflow validate FILE``; problems are raised, and told by whoever catches them."""
-    workflow = app.load(line.words[0])
-    return _valid(line, workflow, app.plan(workflow))
+    return check_only(line, load(line.words[0]))
 
 
-def check_only(line: Line, workflow: Workflow, inputs: dict[str, Any]) -> int:
+def check_only(line: Line, workflow: Workflow, inputs: dict[str, Any] | None = None) -> int:
     """``pflow FILE --validate-only``: the workflow with its inputs."""
-    made, _ = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
-    check_agents(made, app.Options())
-    return _valid(line, workflow, made)
-
-
-def _valid(line: Line, workflow: Workflow, made: Plan) -> int:
-    warnings = app.warnings(workflow, app.registry_for(workflow, app.Options()))
+    warnings = check(workflow, inputs)
     for warning in warnings:
         Screen().say(described(warning))
     if line.json:
         print_json({"valid": True, "problems": [problem_view(warning) for warning in warnings]})
     elif line.level:
-        result(f"{workflow.file} is valid: {_title(workflow)}, {_count(len(workflow.nodes), 'node')}")
+        result(f"{workflow.file} is valid: {dialect_title(workflow)}, {_count(len(workflow.nodes), 'node')}")
     return 0
 
 
 def plan(line: Line) -> int:
     """``pflow plan FILE``."""
-    workflow, is_file = workflow_for(line.words[0])
-    inputs = gather(line, workflow, Screen())
-    prospects: dict[str, Prospect] = {}
-    if is_file:
-        options = app.Options(rerun=tuple(line.options.get("rerun", ())))
-        made, prospects = caching.prospects(workflow, inputs, options)
-        given = effective(workflow, provided(workflow, inputs, None))
-    else:
-        made, given = ready(workflow, app.registry_for(workflow, app.Options()), inputs)
-    rows = explain(made, start(workflow, given), prospects)
+    target = workflow_for(line.words[0], FIRST)
+    workflow = target.workflow
+    rows = preview(target, gather(line, workflow, Screen()), tuple(line.options.get("rerun", ())))
     width = line.count("jobs") or workflow.width
     if line.json:
         nodes = [msgspec.to_builtins(row) for row in rows]
@@ -76,7 +58,7 @@ def _table(workflow: Workflow, rows: list[Row], width: int) -> str:
     at_once = "one at a time" if width == 1 else f"up to {width} at once"
     if workflow.scheduler == "reactive":
         at_once = "as values are pushed and pulled"
-    lines = [f"{workflow.name}: {_title(workflow)}, {_count(len(rows), 'node')}, {at_once}", ""]
+    lines = [f"{workflow.name}: {dialect_title(workflow)}, {_count(len(rows), 'node')}, {at_once}", ""]
     names = [("  " if row.within else "") + row.id for row in rows]
     wide = max(map(len, names)), max(len(row.type) for row in rows)
     for number, (name, row) in enumerate(zip(names, rows, strict=True), 1):
@@ -104,10 +86,6 @@ def _spelled(key: str, value: Any) -> str:
         "timeout": f"{value:g} s each at most",
         "continue_on_error": "its failure is tolerated",
     }[key]
-
-
-def _title(workflow: Workflow) -> str:
-    return DIALECTS.get(workflow.dialect, (workflow.dialect,))[0]
 
 
 def _count(number: int, what: str) -> str:

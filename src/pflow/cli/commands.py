@@ -341,7 +341,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "mcp serve",
         "pflow mcp serve [--http [--port N]] [--allow DIR]",
         "be an MCP server: agents write, run and inspect workflows through it",
-        "pflow.mcp_server.serving:serve",
+        "pflow.cli.mcp:serve",
         options=("http", "port", "allow", *_TALK),
         notes=SERVING,
     ),
@@ -349,7 +349,7 @@ time; an impure one may change the world, so it is never repeated without being 
         "instructions",
         "pflow instructions",
         "a page that lets a coding agent build workflows",
-        "pflow.cli.instructions:instructions",
+        "pflow.cli.pages:instructions",
     ),
     Command("ui", "pflow ui [FILE]", "runs in the browser", words=(0, 1), later=SOMETIME),
 )

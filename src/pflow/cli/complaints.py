@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pflow.app.problems import error_view, problem_view, problems_of
-from pflow.cli.screen import Screen, result, shortened
+from pflow.app.wording import shortened
+from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line, wants_json
 from pflow.errors import InternalError, PflowError, Problem, RunError, UsageError, WorkflowError
 from pflow.model.value import json_pretty, json_text, plain

@@ -3,35 +3,26 @@ with the copy of a workflow that has changed since."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
-from pflow.app.explain import Row, explain
+from pflow.app.consent import confirm, unconfirmed
+from pflow.app.explain import Row
 from pflow.app.taking import Taken
-from pflow.cli.screen import Screen, one_line, shortened
+from pflow.app.wording import one_line, shortened
+from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow
-from pflow.planning.plan import Plan
-from pflow.storage.files import home, read_json, write_json
-
-FILE = "confirmed.json"
 
 
-def given(line: Line, workflow: Workflow, plan: Callable[[], Plan], screen: Screen) -> bool:
+def given(line: Line, workflow: Workflow, screen: Screen) -> bool:
     """Whether the workflow may be run; asked once, of a person who is there."""
     if not _can_ask(line, screen):
         return True
-    name = os.path.abspath(workflow.file) if workflow.file else workflow.name
-    known = _known()
-    if name in known:
-        return True
-    rows = [row for row in explain(plan()) if row.effect == "impure"]
+    rows = unconfirmed(workflow)
     if rows and not _asked(workflow, rows, screen):
         return False
-    write_json(home() / FILE, sorted({*known, name})[-10_000:])
+    confirm(workflow)
     return True
 
 
@@ -67,12 +58,3 @@ def _yes(question: str, screen: Screen) -> bool:
     screen.put(f"{question} [Y/n] ")
     answer = sys.stdin.readline()
     return bool(answer) and answer.strip().lower() in ("", "y", "yes")
-
-
-def _known() -> set[str]:
-    path: Path = home() / FILE
-    try:
-        found = read_json(path)
-    except (OSError, ValueError):
-        return set()
-    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()

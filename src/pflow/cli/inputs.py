@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from pflow import app
 from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.errors import UsageError, nearest
@@ -100,15 +99,9 @@ def _reads_stdin(workflow: Workflow) -> bool:
     """
     if STDIN not in workflow.text:
         return False
-    plan = app.plan(workflow)
-    path = (*workflow.input_path, STDIN)
-    references = [one for planned in plan.nodes.values() for one in (*planned.params.references, *_guarded(planned))]
-    references += [one for bound in plan.outputs.values() for one in bound.references]
-    return any(one.path[: len(path)] == path or one.path == path[: len(one.path)] for one in references)
+    from pflow.app.preview import reads
 
-
-def _guarded(planned: Any) -> tuple[Any, ...]:
-    return planned.guard.references if planned.guard is not None else ()
+    return reads(workflow, STDIN)
 
 
 def _read_all() -> str | bytes:

@@ -9,8 +9,8 @@ from typing import Any
 
 from pflow.app.session import Session
 from pflow.app.story import cost_of
-from pflow.app.wording import ago
-from pflow.cli.screen import Screen, lasted, one_line
+from pflow.app.wording import ago, one_line
+from pflow.cli.screen import Screen, lasted
 from pflow.model.event import Envelope
 from pflow.model.visit import is_nested, short
 

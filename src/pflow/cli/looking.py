@@ -9,9 +9,10 @@ import msgspec
 
 from pflow import app
 from pflow.app.runs import Glance, state, survey
+from pflow.app.targets import folder_of
+from pflow.app.wording import one_line, shortened
 from pflow.cli.complaints import print_json
-from pflow.cli.screen import Screen, lasted, one_line, result, shortened
-from pflow.cli.which import folder_of
+from pflow.cli.screen import Screen, lasted, result
 from pflow.cli.words import Line
 from pflow.model.visit import short
 

@@ -1,159 +1,108 @@
-"""``pflow mcp``: the MCP servers whose tools are node types."""
+"""``pflow mcp``: the MCP servers whose tools are node types, and this engine as one."""
 
 from __future__ import annotations
 
 import asyncio
-import re
+import gc
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from pflow.app.problems import error_view, problems_of
-from pflow.app.wording import ago
+from pflow.app import servers
+from pflow.app.wording import ago, one_line
 from pflow.cli.complaints import print_json, told
-from pflow.cli.screen import Screen, one_line, result
+from pflow.cli.screen import Screen, result
 from pflow.cli.words import Line
-from pflow.errors import PflowError, UsageError
-from pflow.mcp import catalogue, config
-from pflow.mcp.config import Server
-from pflow.mcp.pool import needed
-
-if TYPE_CHECKING:
-    from pflow.mcp.sync import Synced
+from pflow.errors import UsageError, needed
 
 
 def add(line: Line) -> int:
     """``pflow mcp add NAME -- COMMAND …`` or ``pflow mcp add NAME URL``."""
-    name, first, *rest = line.words
-    env = config.pairs(line.options.get("env", ()), "variable", "=")
-    headers = config.pairs(line.options.get("header", ()), "header", ":")
-    if re.match(r"https?://", first):
-        if rest or env:
-            raise UsageError("a server at a URL takes no command and no variables", f"pflow mcp add {name} {first}")
-        server = Server(type="http", url=first, headers=headers)
-    else:
-        if headers:
-            raise UsageError("only a server at a URL takes headers", "--env K=V gives a variable to a command")
-        server = Server(command=first, args=tuple(rest), env=env)
-    _added(line, {name: server})
+    name, *words = line.words
+    env, headers = line.options.get("env", ()), line.options.get("header", ())
+    _added(line, [name], servers.add(name, words, env, headers, line.has("yes")))
     return 0
 
 
 def import_file(line: Line) -> int:
     """``pflow mcp import FILE``."""
-    path = Path(line.words[0])
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    servers = config.parse(data, str(path))
-    if not servers:
-        raise UsageError(f"{path} lists no MCP servers")
-    _added(line, servers)
+    _added(line, *servers.import_file(Path(line.words[0]), line.has("yes")))
     return 0
 
 
-def _added(line: Line, servers: dict[str, Server]) -> None:
-    moved = config.add(servers, replace=line.has("yes"))
-    for name in servers:
-        catalogue.forget(name)  # what another server of that name offered
+def _added(line: Line, names: list[str], moved: list[str]) -> None:
     if not line.level:
         return
     screen = Screen()
-    for name in servers:
+    for name in names:
         screen.say(f"✓ Added {name!r}")
     if moved:
         screen.say(f"ℹ Kept in your settings (section env): {', '.join(moved)}")
-    screen.say(f"  next: pflow mcp sync {' '.join(servers)}")
+    screen.say(f"  next: pflow mcp sync {' '.join(names)}")
 
 
 def sync(line: Line) -> int:
     """``pflow mcp sync [NAME …]``."""
-    names = line.words or [name for name, server in config.load().items() if not server.disabled]
-    for name in names:
-        config.get(name)
-    if not names:
-        raise UsageError("there are no MCP servers to ask", "pflow mcp add NAME -- COMMAND")
-    needed()
-    found = asyncio.run(_asked(names))
+    found = asyncio.run(servers.sync(line.words))
     for one in found:
-        _tell(line, one)
+        if one.problem is not None:
+            told(Screen(), one.problem)
+        elif line.level:
+            Screen().say(f"✓ {one.server}: {_changes(len(one.types), one.new, one.gone)}")
+            for warning in one.warnings:
+                Screen().say(f"warning: {warning}")
+            if not line.json:
+                result("\n".join(one.types) or "no tools")
     if line.json:
-        print_json([_view(one) for one in found])
+        print_json([servers.synced_view(one) for one in found])
     return 1 if any(one.problem is not None for one in found) else 0
 
 
-async def _asked(names: list[str]) -> list[Synced]:
-    from pflow.mcp.sync import sync as ask
-
-    return list(await asyncio.gather(*(ask(name) for name in names)))
-
-
-def _tell(line: Line, one: Synced) -> None:
-    screen = Screen()
-    if one.problem is not None:
-        told(screen, one.problem)
-        return
-    if not line.level:
-        return
-    changes = [f"{len(one.new)} new"] * bool(one.new) + [f"gone: {', '.join(one.gone)}"] * bool(one.gone)
-    count = f"{len(one.types)} tool{'' if len(one.types) == 1 else 's'}"
-    screen.say(f"✓ {one.server}: {', '.join([count, *changes])}")
-    for warning in one.warnings:
-        screen.say(f"warning: {warning}")
-    if not line.json:
-        result("\n".join(one.types) or "no tools")
-
-
-def _view(one: Synced) -> dict[str, Any]:
-    error: PflowError | None = one.problem
-    return {
-        "server": one.server,
-        "types": list(one.types),
-        "new": list(one.new),
-        "gone": list(one.gone),
-        "warnings": list(one.warnings),
-        "errors": [error_view(problem) for problem in problems_of(error)] if error is not None else [],
-    }
+def _changes(count: int, new: tuple[str, ...], gone: tuple[str, ...]) -> str:
+    changes = [f"{len(new)} new"] * bool(new) + [f"gone: {', '.join(gone)}"] * bool(gone)
+    return ", ".join([f"{count} tool{'' if count == 1 else 's'}", *changes])
 
 
 def list_servers(line: Line) -> int:
     """``pflow mcp list``."""
-    known = config.load()
+    known = servers.listed()
     if line.json:
-        print_json([_server_view(name, server) for name, server in known.items()])
+        print_json(known)
     elif known:
-        wide = max(map(len, known))
-        result("\n".join(f"{name:{wide}}  {_state(name, server)}" for name, server in known.items()))
+        wide = max(len(one.name) for one in known)
+        result("\n".join(f"{one.name:{wide}}  {_state(one)}  {one_line(one.where, 120)}" for one in known))
     else:
         Screen().say("there are no MCP servers; `pflow mcp add NAME -- COMMAND` adds one")
     return 0
 
 
-def _state(name: str, server: Server) -> str:
-    import time
-
-    offered = catalogue.of(name)
-    tools = f"{len(offered.tools)} tools, asked {ago(time.time() - offered.at)}" if offered else "never asked: sync it"
-    return f"{'disabled' if server.disabled else tools}  {one_line(server.shown(), 120)}"
-
-
-def _server_view(name: str, server: Server) -> dict[str, Any]:
-    offered = catalogue.of(name)
-    return {
-        "name": name,
-        "where": server.shown(),
-        "remote": server.remote,
-        "disabled": server.disabled,
-        "synced_at": offered.at if offered else None,
-        "program": offered.program if offered else None,
-        "types": [catalogue.type_name(name, tool.name) for tool in offered.tools] if offered else [],
-    }
+def _state(one: servers.Listed) -> str:
+    if one.disabled:
+        return "disabled"
+    if one.synced_at is None:
+        return "never asked: sync it"
+    return f"{len(one.types)} tools, asked {ago(time.time() - one.synced_at)}"
 
 
 def remove(line: Line) -> int:
     """``pflow mcp remove NAME``."""
-    config.remove(line.words[0])
-    catalogue.forget(line.words[0])
+    servers.remove(line.words[0])
     if line.level:
         Screen().say(f"✓ Removed {line.words[0]!r}")
     return 0
+
+
+def serve(line: Line) -> int:
+    """``pflow mcp serve``; ends with its client, or at a signal."""
+    needed("mcp", "MCP")
+    from pflow.mcp_server.bounds import Bounds
+    from pflow.mcp_server.serving import serve as serving
+
+    others = [Path(word) for word in line.options.get("allow", ())]
+    for folder in others:
+        if not folder.is_dir():
+            raise UsageError(f"--allow: {folder} is no folder")
+    if line.has("port") and not line.has("http"):
+        raise UsageError("--port is for --http", "pflow mcp serve --http --port 8765")
+    port = int(line.count("port") or 0) if line.has("http") else None
+    gc.enable()  # what begins now does not end soon
+    return serving(Bounds(Path.cwd(), *others), port, Screen().say)

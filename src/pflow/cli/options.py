@@ -6,7 +6,6 @@ An option means the same wherever it stands, so that it can be read before its c
 from __future__ import annotations
 
 SOMETIME = "it comes in a later version of pflow"
-PLAIN_WORDS = "workflows in plain words come in a later version of pflow"
 
 
 class Option:

@@ -50,6 +50,15 @@ def help_command(line: Line) -> int:
     return 0
 
 
+def instructions(line: Line) -> int:
+    """``pflow instructions``: the page for coding agents."""
+    from pflow.app.instructions import instructions as whole
+    from pflow.cli.screen import result
+
+    result(whole())
+    return 0
+
+
 def page(name: str = "") -> str:
     """The page of a command, of a group of commands, or of everything."""
     if not name:

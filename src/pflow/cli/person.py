@@ -10,8 +10,8 @@ import os
 import sys
 from typing import Any
 
+from pflow.app.wording import shortened
 from pflow.cli.lines import Lines
-from pflow.cli.screen import shortened
 from pflow.model.run import Asked, Decision
 from pflow.model.visit import short
 

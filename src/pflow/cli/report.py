@@ -8,9 +8,10 @@ import msgspec
 
 from pflow.app import Result, outcome
 from pflow.app.session import Session
+from pflow.app.wording import one_line, shortened
 from pflow.cli.complaints import print_json, told
 from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines
-from pflow.cli.screen import lasted, one_line, result, shortened
+from pflow.cli.screen import lasted, result
 from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.model.run import Asked, Failure

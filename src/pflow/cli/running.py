@@ -10,14 +10,15 @@ from pflow import app
 from pflow.app import runs
 from pflow.app.outcome import check_key
 from pflow.app.taking import take
+from pflow.app.targets import folder_of, workflow_for
 from pflow.cli import consent
 from pflow.cli.arrow import eaten
+from pflow.cli.commands import FIRST
 from pflow.cli.complaints import described
 from pflow.cli.driving import INTERRUPTED, Drive
 from pflow.cli.inputs import gather, pairs
 from pflow.cli.person import choice_of
 from pflow.cli.screen import Screen
-from pflow.cli.which import folder_of, workflow_for
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError
 from pflow.model.run import Asked
@@ -27,7 +28,7 @@ from pflow.model.visit import node_of
 
 def run(line: Line) -> int:
     """``pflow FILE``, ``pflow run FILE``."""
-    workflow, is_file = workflow_for(line.words[0])
+    workflow, is_file = workflow_for(line.words[0], FIRST)
     check_key(line.value("output"), workflow)
     drive = Drive(line, workflow.scheduler == "reactive")
     inputs = gather(line, workflow, drive.screen)
@@ -40,7 +41,7 @@ def run(line: Line) -> int:
             drive.lines.say(described(warning))
     if warning_text := eaten():
         drive.screen.say(warning_text)
-    if not consent.given(line, workflow, lambda: app.plan(workflow), drive.screen):
+    if not consent.given(line, workflow, drive.screen):
         return _declined(drive.screen)
     chosen = {
         "jobs": line.count("jobs"),

@@ -6,8 +6,6 @@ import os
 import sys
 from typing import TextIO
 
-LONGEST = 2000  # characters of one message on stderr
-
 _PLAIN = str.maketrans({"✓": "+", "✗": "x", "ℹ": "i", "⏸": "=", "…": "~", "→": ">", "·": "-", "↻": "@"})
 _COLOURS = {"✓": "32", "✗": "31", "ℹ": "36", "⏸": "33"}
 
@@ -87,24 +85,6 @@ def _can_write(stream: TextIO | None, text: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def shortened(text: str, most: int = LONGEST) -> str:
-    """A text that fits a screen, printable: what is cut off is told."""
-    text = printable(text)
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
-
-
-def printable(text: str) -> str:
-    """A text without what would move the cursor or change the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-
-
-def one_line(text: str, most: int = 300) -> str:
-    """A text on one line."""
-    return shortened(" ".join(text.split()), most)
 
 
 def lasted(ms: float) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pflow.app import runs
+from pflow.app.targets import folder_of
 from pflow.app.trace import trace as trace_of
+from pflow.app.wording import one_line, shortened
 from pflow.cli.complaints import print_json
 from pflow.cli.looking import clock
-from pflow.cli.screen import lasted, one_line, result, shortened
-from pflow.cli.which import folder_of
+from pflow.cli.screen import lasted, result
 from pflow.cli.words import Line
 from pflow.model.value import json_text
 

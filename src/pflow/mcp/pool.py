@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pflow.errors import NodeError, UsageError, WorkflowError
+from pflow.errors import NodeError, UsageError, WorkflowError, needed
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
@@ -29,14 +29,6 @@ async def connections(home: Path | None, workspace: Path) -> AsyncIterator[None]
     finally:
         _POOL.reset(token)
         await made.close()
-
-
-def needed() -> None:
-    """Say so where the package that speaks MCP is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise NodeError("MCP needs a package that is not installed", "pip install 'pflow[mcp]'", "validation")
 
 
 def pool() -> Pool:
@@ -71,7 +63,7 @@ class Pool:
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
-            needed()
+            needed("mcp", "MCP")
             from pflow.mcp.config import get, resolved
             from pflow.mcp.connection import Connection
 

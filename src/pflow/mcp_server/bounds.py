@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pflow import app
 from pflow.app.runs import find, opening_of
-from pflow.cli.arrow import ARROW
-from pflow.cli.which import SUFFIXES, Target, workflow_for
+from pflow.app.targets import Target, names_file, workflow_for
 from pflow.errors import RunError, UsageError
 
 
@@ -42,8 +41,7 @@ class Bounds:
         if document is not None:
             return Target(app.parse(document), False)
         assert word is not None
-        path = Path(word)
-        if ARROW not in word and (path.suffix.lower() in SUFFIXES or "/" in word or (self.root / word).is_file()):
+        if names_file(word, self.root):
             return Target(app.load(self.path(word)), True)
         found = workflow_for(word)
         if found.is_file:

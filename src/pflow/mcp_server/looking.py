@@ -9,22 +9,19 @@ from typing import Any
 import msgspec
 
 from pflow import app
-from pflow.app import caching, library
-from pflow.app.explain import explain
+from pflow.app import caching, library, types
+from pflow.app.instructions import instructions as page_for_agents
+from pflow.app.preview import check, preview
 from pflow.app.problems import problem_view, problems_of
-from pflow.app.running import ready
 from pflow.app.runs import inspect, survey
-from pflow.app.secrets import provided, redactor
+from pflow.app.secrets import redactor
 from pflow.app.trace import trace as trace_of
 from pflow.app.trace import visit_files
 from pflow.app.wording import sentence
-from pflow.cli.instructions import text as instructions_text
-from pflow.cli.registry import haystack, known, summary, type_effect, type_view
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
 from pflow.lang.path import MISSING, find, read_path
 from pflow.mcp_server.bounds import Bounds, written
 from pflow.mcp_server.small import page, small
-from pflow.planning.inputs import effective, start
 
 NEWEST = 20
 Arguments = dict[str, Any]
@@ -32,19 +29,18 @@ Arguments = dict[str, Any]
 
 def instructions(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """The page for agents."""
-    return {"text": instructions_text()}
+    return {"text": page_for_agents()}
 
 
 def node_types(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """Node types, all or those that mention some words."""
-    words = str(given.get("words", "")).lower().split()
-    found = [kind for kind in known().types() if all(word in haystack(kind) for word in words)]
-    return {"types": [f"{kind.name} ({type_effect(kind)}): {summary(kind)}" for kind in found]}
+    found = types.search(str(given.get("words", "")).split())
+    return {"types": [f"{view['name']} ({view['effect']}): {types.summary(view)}" for view in found]}
 
 
 def describe_node_type(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """One node type."""
-    view = type_view(known().get(given["type"]))
+    view = types.describe(given["type"])
     return {key: value for key, value in view.items() if value not in (None, [], {}, "")}
 
 
@@ -52,15 +48,13 @@ def validate(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """Every problem of a workflow; having some is no error of the call."""
     try:
         flow = bounds.target(given.get("workflow"), given.get("document")).workflow
-        registry = app.registry_for(flow, app.Options())
-        app.plan(flow, registry=registry)
+        warnings = [_problem(one) for one in check(flow)]
     except WorkflowError as error:
         return {"valid": False, "problems": [_problem(one) for one in problems_of(error)]}
     inputs = [
         f"{item.name}: {item.type}" + ("" if item.required else f" = {small(item.default, 100)}")
         for item in flow.inputs
     ]
-    warnings = [_problem(one) for one in app.warnings(flow, registry)]
     return {"valid": True, "problems": warnings, "nodes": [node.id for node in flow.nodes], "inputs": inputs}
 
 
@@ -70,15 +64,9 @@ def _problem(problem: Any) -> dict[str, Any]:
 
 def plan(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     """What would run, what would be reused, and why."""
-    flow, is_file = bounds.target(given.get("workflow"), given.get("document"))
-    inputs = given.get("inputs") or {}
-    options = app.Options(rerun=tuple(given.get("rerun") or ()))
-    if is_file:
-        made, prospects = caching.prospects(flow, inputs, options)
-    else:
-        made, prospects = ready(flow, app.registry_for(flow, options), inputs)[0], {}
-    rows = explain(made, start(flow, effective(flow, provided(flow, inputs, None))), prospects)
-    return {"workflow": flow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
+    target = bounds.target(given.get("workflow"), given.get("document"))
+    rows = preview(target, given.get("inputs") or {}, tuple(given.get("rerun") or ()))
+    return {"workflow": target.workflow.name, "nodes": [_row(row, bool(given.get("params"))) for row in rows]}
 
 
 def _row(row: Any, params: bool) -> dict[str, Any]:

@@ -1,24 +1,20 @@
-"""``pflow mcp serve``: over stdin and stdout, or over HTTP on this machine with a token."""
+"""Serving: over stdin and stdout, or over HTTP on this machine with a token."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import hmac
-import os
 import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
-from pflow import settings
-from pflow.cli.screen import Screen
-from pflow.cli.words import Line
+from pflow.app.settings import secret
 from pflow.errors import UsageError
-from pflow.mcp.pool import needed
+from pflow.mcp_server.bounds import Bounds
+from pflow.mcp_server.server import Service
 
 TOKEN = "PFLOW_MCP_TOKEN"
 HOST = "127.0.0.1"
@@ -26,27 +22,16 @@ PATH = "/mcp"
 GRACE = 15.0  # seconds that runs get to stop when the server is told to
 
 
-def serve(line: Line) -> int:
-    """``pflow mcp serve``; ends with its client, or at a signal."""
-    needed()
-    from pflow.mcp_server.bounds import Bounds
-    from pflow.mcp_server.server import Service
-
-    others = [Path(word) for word in line.options.get("allow", ())]
-    for folder in others:
-        if not folder.is_dir():
-            raise UsageError(f"--allow: {folder} is no folder")
-    if line.has("port") and not line.has("http"):
-        raise UsageError("--port is for --http", "pflow mcp serve --http --port 8765")
-    service = Service(Bounds(Path.cwd(), *others))
-    gc.enable()
-    work = _http(service, line) if line.has("http") else _stdio(service)
+def serve(bounds: Bounds, port: int | None, say: Callable[[str], None]) -> int:
+    """Serve over stdin and stdout, or over HTTP at a port (0: a free one); ends with its client, or at a signal."""
+    service = Service(bounds)
+    work = _stdio(service) if port is None else _http(service, port, say)
     # Not asyncio.run: it would wait for the thread that reads stdin, and nobody else closes that.
     loop = asyncio.new_event_loop()
     return loop.run_until_complete(_until_told(service, work))
 
 
-async def _until_told(service: Any, work: Awaitable[None]) -> int:
+async def _until_told(service: Service, work: Awaitable[None]) -> int:
     """Serve until the client is gone or a signal comes; runs under way are interrupted, and can be resumed."""
     told = asyncio.get_running_loop().create_future()
 
@@ -68,7 +53,7 @@ async def _until_told(service: Any, work: Awaitable[None]) -> int:
     return 128 + int(told.result())
 
 
-async def _stdio(service: Any) -> None:
+async def _stdio(service: Service) -> None:
     from mcp.server.stdio import stdio_server
 
     server = service.server()
@@ -76,16 +61,15 @@ async def _stdio(service: Any) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-async def _http(service: Any, line: Line) -> None:
+async def _http(service: Service, port: int, say: Callable[[str], None]) -> None:
     import uvicorn
 
-    port = int(line.count("port") or 0)
     token, made = _token()
     with _bound(port) as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}{PATH}"
         app = Guarded(service.server().streamable_http_app(streamable_http_path=PATH, host=HOST), token)
         config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1)
-        Screen().say(f"✓ Serving at {address}" + (f"\n  Authorization: Bearer {token}" if made else f" ({TOKEN})"))
+        say(f"✓ Serving at {address}" + (f"\n  Authorization: Bearer {token}" if made else f" ({TOKEN})"))
         server = uvicorn.Server(config)
         server.capture_signals = nullcontext  # signals are ours
         await server.serve(sockets=[listening])
@@ -93,7 +77,7 @@ async def _http(service: Any, line: Line) -> None:
 
 def _token() -> tuple[str, bool]:
     """The user's token, or a new one."""
-    known = os.environ.get(TOKEN) or settings.load().env.get(TOKEN)
+    known = secret(TOKEN)
     return (known, False) if known else (secrets.token_urlsafe(24), True)
 
 
