@@ -225,7 +225,7 @@ def test_a_model_without_tool_calls_chooses_in_json() -> None:
 
 
 def test_the_choice_is_constrained_to_the_arguments_of_each_tool() -> None:
-    from pflow.documents.schema import check, problem
+    from pflow.model.schema import check, problem
 
     model = Choosing('{"tool": "answer", "answer": "done"}')
     choosing(model)
@@ -270,7 +270,7 @@ def test_the_schema_of_a_type() -> None:
 
 
 def test_every_type_has_a_schema_that_its_examples_fit() -> None:
-    from pflow.documents.schema import problem
+    from pflow.model.schema import problem
 
     for kind in Registry().types():
         for example in kind.declared.examples:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pflow.documents.schema import problem
 from pflow.errors import NodeError
 from pflow.llm import local
 from pflow.llm.find import find
 from pflow.llm.interface import Message, Request, Tool
+from pflow.model.schema import problem
 from tests.llm.serving import Asked, question
 
 

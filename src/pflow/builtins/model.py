@@ -76,8 +76,8 @@ async def llm(
     attached are files. ``model`` is ``local``, ``http://host/v1#MODEL`` for any OpenAI-compatible server, or a name
     that the package llm knows; without one, the setting ``model.default`` counts.
     """
-    from pflow.documents.schema import check
     from pflow.llm.interface import Message, Request
+    from pflow.model.schema import check
 
     if not prompt.strip():
         raise NodeError("prompt is empty", "say what is asked", kind="validation")
@@ -156,8 +156,8 @@ def _with(request: Request, messages: tuple[Message, ...]) -> Request:
 
 def _read(reply: Reply, schema: dict[str, Any]) -> tuple[Any, str]:
     """The value in an answer, and what is wrong with it."""
-    from pflow.documents.schema import problem
     from pflow.lang.json_in_text import extract
+    from pflow.model.schema import problem
 
     try:
         value = extract(reply.text)

@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pflow.documents.schema import check, problem
 from pflow.errors import NodeError, suggest
 from pflow.mcp.config import Server
 from pflow.mcp.stderr import LastWords
 from pflow.mcp.transport import Watch, transport
+from pflow.model.schema import check, problem
 
 if TYPE_CHECKING:
     from mcp import Client

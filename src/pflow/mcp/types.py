@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pflow.documents.schema import check, problem
 from pflow.errors import NodeError, UsageError
 from pflow.mcp.catalogue import Tool, type_name
 from pflow.mcp.config import Server
 from pflow.mcp.pool import pool
+from pflow.model.schema import check, problem
 from pflow.model.value import digest
 from pflow.model.workflow import Effect
 from pflow.nodes.spec import Declared, NodeType, Param, converter

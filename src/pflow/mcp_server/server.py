@@ -7,13 +7,13 @@ from typing import Any
 
 from pflow.app.history import find, recall
 from pflow.app.problems import error_view, problems_of
-from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.kernel.run import Run
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.running import Caller, answered
 from pflow.mcp_server.tools import OFFERS, Offer
+from pflow.model.schema import problem
 from pflow.model.value import json_text
 from pflow.version import __version__
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pflow.documents.schema import check, problem
 from pflow.errors import NodeError
 from pflow.lang.json_in_text import extract
+from pflow.model.schema import check, problem
 
 PERSON = {
     "type": "object",
