@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -112,7 +113,7 @@ def _step(visit: str, outcome: Outcome, spent: float | None) -> dict[str, Any]:
 def main_value(result: Result, session: Session, key: str | None = None) -> Any:
     """What a run was for: the output that was asked for, the first declared one, or the last node's main output."""
     if key is not None:
-        return _picked(result, session, key)
+        return value_at(session.values | result.outputs, key)
     if session.plan.outputs:
         return next(iter(result.outputs.values()), None)
     return _last(result, session.plan)
@@ -160,16 +161,16 @@ def check_key(key: str | None, workflow: Workflow) -> None:
         raise UsageError(f'the workflow has no output "{key}"', suggest(key, names, "outputs and nodes"))
 
 
-def _picked(result: Result, session: Session, key: str) -> Any:
-    values = session.values | result.outputs
-    if key in values:
-        return values[key]
-    path, _ = read_path(key, 0)
-    found = find(values, path)
+def value_at(values: Mapping[str, Any], path: str) -> Any:
+    """A value of a run by its path: an output, or something inside of one."""
+    if path in values:
+        return values[path]
+    parts, _ = read_path(path, 0)
+    found = find(values, parts)
     if found is MISSING:
-        inside = values.get(str(path[0]), {})
-        known = [f"{path[0]}.{name}" for name in inside] if isinstance(inside, dict) else []
-        raise UsageError(f'the run made no output "{key}"', suggest(key, known or list(values), "outputs"))
+        inside = values.get(str(parts[0]), {})
+        known = [f"{parts[0]}.{name}" for name in inside] if isinstance(inside, dict) else []
+        raise UsageError(f'the run made no output "{path}"', suggest(path, known or list(values), "outputs"))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.errors import PflowError, Place, Problem, WorkflowError
+from pflow.errors import PflowError, Place, Problem, UsageError, WorkflowError
 
 
 def problems_of(error: BaseException) -> list[Problem]:
@@ -46,3 +46,12 @@ def place_view(place: Place) -> dict[str, Any] | None:
     if not place.file and not place.line:
         return None
     return {"file": place.file, "line": place.line, "column": place.column}
+
+
+def check_arguments(name: str, given: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Refuse arguments of a call that its schema does not allow."""
+    from pflow.documents.schema import problem
+
+    wrong = problem(given, schema, "arguments")
+    if wrong:
+        raise UsageError(f"{name}: {wrong}", f"arguments of {name}: {', '.join(schema['properties']) or 'none'}")

@@ -224,6 +224,18 @@ def reply(
     inbox.post(find(run, home), message)
 
 
+def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
+    """The choice that a text means: itself, its number, or the only one that starts so."""
+    wanted = text.strip().casefold()
+    exact = [choice for choice in choices if choice.casefold() == wanted]
+    if exact:
+        return exact[0]
+    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(choices):
+        return choices[int(wanted[:9]) - 1]
+    started = [choice for choice in choices if wanted and choice.casefold().startswith(wanted)]
+    return started[0] if len(started) == 1 else None
+
+
 def cancel(run: str | Path, why: str = "", home: Path | None = None, patience: float = 0.0) -> str:
     """End a run for good: whoever drives it is told, and where nobody does it is ended here.
 

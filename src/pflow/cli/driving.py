@@ -25,7 +25,7 @@ from pflow.cli.screen import Screen, write
 from pflow.cli.words import Line
 from pflow.errors import PflowError, UsageError
 from pflow.model.event import Envelope
-from pflow.storage.files import encode_json
+from pflow.model.value import json_text, plain
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
@@ -198,7 +198,7 @@ class Events:
         view = envelope.to_dict()
         view["event"]["type"] = envelope.event.type  # whatever else is called so in its data
         with contextlib.suppress(PflowError, ValueError):
-            write(self._stream, encode_json(view).decode() + "\n")
+            write(self._stream, json_text(plain(view)) + "\n")
 
     def close(self) -> None:
         """Close the file; stdout stays open."""

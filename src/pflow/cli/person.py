@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any
 
+from pflow.app.runs import choice_of
 from pflow.app.wording import shortened
 from pflow.cli.lines import Lines
 from pflow.model.run import Asked, Decision
@@ -113,15 +114,3 @@ class Person:
         if line is None:
             self._lines.screen.put("\n")
         return line
-
-
-def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
-    """The choice that a text means: itself, its number, or the only one that starts so."""
-    wanted = text.strip().casefold()
-    exact = [choice for choice in choices if choice.casefold() == wanted]
-    if exact:
-        return exact[0]
-    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(choices):
-        return choices[int(wanted[:9]) - 1]
-    started = [choice for choice in choices if wanted and choice.casefold().startswith(wanted)]
-    return started[0] if len(started) == 1 else None

@@ -15,9 +15,8 @@ from pflow.cli.screen import lasted, result
 from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.model.run import Asked, Failure
-from pflow.model.value import portable
+from pflow.model.value import json_pretty
 from pflow.model.visit import node_of, short
-from pflow.storage.files import encode_json
 
 LAST = 10  # lines of what a command said before it failed
 EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
@@ -68,7 +67,7 @@ def print_value(value: Any) -> None:
     if isinstance(value, (str, bytes)):
         result(value)
     elif value is not None:
-        result(encode_json(portable(value), indent=2).decode())
+        result(json_pretty(value))
 
 
 def _summary(made: Result, lines: Lines) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from pflow import app
 from pflow.app import runs
 from pflow.app.outcome import check_key
+from pflow.app.runs import choice_of
 from pflow.app.taking import take
 from pflow.app.targets import folder_of, workflow_for
 from pflow.cli import consent
@@ -17,7 +18,6 @@ from pflow.cli.commands import FIRST
 from pflow.cli.complaints import described
 from pflow.cli.driving import INTERRUPTED, Drive
 from pflow.cli.inputs import gather, pairs
-from pflow.cli.person import choice_of
 from pflow.cli.screen import Screen
 from pflow.cli.words import Line
 from pflow.errors import RunBusy, UsageError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pflow.cli.person import choice_of
+from pflow.app.runs import choice_of
 from pflow.model.run import Asked
 
 _STATE = "run:"

@@ -11,15 +11,14 @@ import msgspec
 from pflow import app
 from pflow.app import caching, library, types
 from pflow.app.instructions import instructions as page_for_agents
+from pflow.app.outcome import value_at
 from pflow.app.preview import check, preview
 from pflow.app.problems import problem_view, problems_of
 from pflow.app.runs import inspect, survey
-from pflow.app.secrets import redactor
 from pflow.app.trace import trace as trace_of
 from pflow.app.trace import visit_files
 from pflow.app.wording import sentence
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
-from pflow.lang.path import MISSING, find, read_path
 from pflow.mcp_server.bounds import Bounds, written
 from pflow.mcp_server.small import page, small
 
@@ -147,16 +146,8 @@ def field(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     values = dict(session.values)
     with suppress(PflowError):
         values |= session.result().outputs
-    path = given["path"]
-    found = values[path] if path in values else find(values, read_path(path, 0)[0])
-    if found is MISSING:
-        raise UsageError(f'run {folder.name} has no value "{path}"', suggest(path, _paths(values), "values"))
-    return page(redactor(None, {}, None).value(found), int(given.get("start", 0)), int(given.get("most", 20_000)))
-
-
-def _paths(values: dict[str, Any]) -> list[str]:
-    inner = [f"{name}.{key}" for name, made in values.items() if isinstance(made, dict) for key in made]
-    return [*inner, *values]
+    found = session.redactor.value(value_at(values, given["path"]))
+    return page(found, int(given.get("start", 0)), int(given.get("most", 20_000)))
 
 
 def save(bounds: Bounds, given: Arguments) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 from pflow import app
 from pflow.app import Result, runs
 from pflow.app.outcome import check_key, run_view
+from pflow.app.runs import choice_of
 from pflow.app.session import Session
-from pflow.cli.person import choice_of
 from pflow.errors import RunBusy, UsageError
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from pflow.app.problems import error_view, problems_of
+from pflow.app.problems import check_arguments, error_view, problems_of
 from pflow.app.runs import waiting
 from pflow.app.session import Session
-from pflow.documents.schema import problem
 from pflow.errors import PflowError, UsageError, suggest
 from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
@@ -77,9 +76,7 @@ def _checked(name: str, given: dict[str, Any]) -> Offer:
     offer = OFFERS.get(name)
     if offer is None:
         raise UsageError(f'there is no tool "{name}"', suggest(name, OFFERS, "tools"))
-    wrong = problem(given, offer.schema, "arguments")
-    if wrong:
-        raise UsageError(f"{name}: {wrong}", f"arguments of {name}: {', '.join(offer.properties) or 'none'}")
+    check_arguments(name, given, offer.schema)
     return offer
 
 

@@ -1,1 +1,1 @@
-"""Frozen data shared by every layer: values, workflows, runs, events."""
+"""Frozen data shared by every layer: values and the schemas they fit, workflows, runs, events."""
