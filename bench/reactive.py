@@ -16,15 +16,15 @@ from typing import Any
 
 from run import ROUNDS, chain, per_visit, show, timed
 
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.ports import Guide
 from pflow.kernel.run import Run
 from pflow.llm.budget import Means, using
-from pflow.model.run import Asked, Opened
+from pflow.model.records import Asked, Opened
 from pflow.model.workflow import Edge, Node, Workflow
 from pflow.nodes import Flow, Inputs, node
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
 from pflow.storage.journal import Journal

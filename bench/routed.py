@@ -15,12 +15,12 @@ from run import ROUNDS, chain, per_visit, show, timed
 
 from pflow.dialects.dotrunner import parse
 from pflow.documents.source import load
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.run import Run
-from pflow.model.run import Opened
+from pflow.model.records import Opened
 from pflow.nodes import node
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
 from pflow.storage.journal import Journal

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.run import Run
-from pflow.model.run import AnyRecord, Ended, Opened, Outcome
+from pflow.model.records import AnyRecord, Ended, Opened, Outcome
 from pflow.model.workflow import Edge, Node, Workflow
 from pflow.nodes import node
 from pflow.nodes.registry import Registry
@@ -50,7 +50,7 @@ class Unsynced:
 
 
 def registry() -> Registry:
-    from pflow.nodes.spec import describe_type
+    from pflow.nodes.type import describe_type
 
     return Registry([describe_type(quiet, trusted=True), impure], installed=False)
 

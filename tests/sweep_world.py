@@ -16,12 +16,12 @@ from typing import Any
 
 from pflow import app
 from pflow.agents.find import register
-from pflow.app.running import SESSIONS
-from pflow.model.run import AnyRecord
+from pflow.app.runner import SESSIONS
+from pflow.model.records import AnyRecord
 from pflow.model.workflow import Edge, Node, Policy, Retry, Workflow
 from pflow.nodes import NodeError, StepContext, node
 from pflow.nodes.agent import AgentContext, AgentDefinition
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.storage.journal import Journal
 
 WORLD = Path(os.environ.get("SWEEP_WORLD", "world"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pflow.model.run import Doubt, Ended, Reopened
+from pflow.model.records import Doubt, Ended, Reopened
 from pflow.storage.journal import read
 
 ROOT = Path(__file__).parents[1]

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
         WorkflowError,
     )
     from pflow.harness import Harness
-    from pflow.kernel.feed import Hub
+    from pflow.kernel.hub import Hub
     from pflow.model.event import Context, Envelope, Event
-    from pflow.model.run import Failure, Outcome
+    from pflow.model.records import Failure, Outcome
     from pflow.model.workflow import Workflow
     from pflow.nodes.agent import AgentContext, AgentDefinition
-    from pflow.nodes.flow import Flow, Inputs
+    from pflow.nodes.graph_api.flow import Flow, Inputs
     from pflow.nodes.models import chat_stream
-    from pflow.nodes.spec import Node, Routed, flow_safe, node
     from pflow.nodes.step import StepContext
+    from pflow.nodes.type import Node, Routed, flow_safe, node
 
 __all__ = [
     # running
@@ -59,14 +59,14 @@ __all__ = [
 _HOMES = {
     "pflow.app": ("load", "parse", "run", "run_sync", "resume", "fork", "Result"),
     "pflow.harness": ("Harness",),
-    "pflow.kernel.feed": ("Hub",),
+    "pflow.kernel.hub": ("Hub",),
     "pflow.model.event": ("Context", "Envelope", "Event"),
-    "pflow.model.run": ("Failure", "Outcome"),
+    "pflow.model.records": ("Failure", "Outcome"),
     "pflow.model.workflow": ("Workflow",),
     "pflow.nodes.agent": ("AgentContext", "AgentDefinition"),
-    "pflow.nodes.flow": ("Flow", "Inputs"),
+    "pflow.nodes.graph_api.flow": ("Flow", "Inputs"),
     "pflow.nodes.models": ("chat_stream",),
-    "pflow.nodes.spec": ("Node", "Routed", "flow_safe", "node"),
+    "pflow.nodes.type": ("Node", "Routed", "flow_safe", "node"),
     "pflow.nodes.step": ("StepContext",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -14,7 +14,7 @@ import pytest
 from pflow import settings
 from pflow.agents.presets import PRESETS
 from pflow.llm.budget import Budget, Means, using
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 from tests.agents.world import World, asking, failure, outputs
 
 StandIn = Callable[..., Path]

@@ -16,7 +16,7 @@ from pflow.nodes import StepContext, node
 from pflow.nodes.agent import Voice
 from pflow.nodes.registry import Registry
 from pflow.nodes.schema import schema_of
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from tests.agents.world import NODE, Asking, World, asking, failure, flow, outputs
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pflow.agents.advice import suggestions
 from pflow.errors import NodeError
-from pflow.model.run import Began
+from pflow.model.records import Began
 from pflow.model.workflow import Edge, Input, Node, Policy, Retry
 from pflow.nodes.registry import Registry
 from tests.agents.world import NODE, VISIT, Asking, World, asking, failure, flow, outputs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pflow.model.run import Ended, Outcome
+from pflow.model.records import Ended, Outcome
 from pflow.model.workflow import Node, Output, Policy, Retry
 from tests.agents.world import NODE, VISIT, Asking, World, asking, failure, flow, outputs, runs
 from tests.limits import LIMIT, run_out

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pflow.model.event import Envelope
-from pflow.model.run import Failure, Outcome
+from pflow.model.records import Failure, Outcome
 from pflow.model.workflow import Node, Policy, Workflow
 from pflow.nodes.registry import Registry
 from pflow.planning.build import build

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from pflow import app
-from pflow.app import caching, library
+from pflow.app import cache, library
 from pflow.errors import UsageError, WorkflowError
 from tests.reuse.iterating import Iterating, act, pure
 
 
 def would(it: Iterating, **inputs: object) -> dict[str, tuple[str, str]]:
     options = app.Options(home=it.home, workspace=it.folder, types=it.types(), clock=it.clock)
-    _, found = caching.prospects(app.load(it.path), inputs, options)
+    _, found = cache.prospects(app.load(it.path), inputs, options)
     return {node: (one.would, str(one)) for node, one in found.items()}
 
 
@@ -45,22 +45,22 @@ def test_the_forecast_comes_true(abc: Iterating) -> None:
 def test_status_and_why(abc: Iterating) -> None:
     abc.fail.add("c")
     abc.run()
-    status = caching.status(abc.path, abc.home)
+    status = cache.status(abc.path, abc.home)
     assert [(one.node, one.status) for one in status.nodes] == [("a", "cached"), ("p", "cached"), ("c", "failed")]
     assert status.size > 0 and status.nodes[2].note == "c is broken"
     options = app.Options(home=abc.home, workspace=abc.folder, types=abc.types(), clock=abc.clock)
     abc.write(act("a", "new"))
-    why = caching.why(abc.path, "a", {}, options)
+    why = cache.why(abc.path, "a", {}, options)
     assert ("params.text", "", "new") in why.fields and str(why.prospect) == "config changed: params.text"
     with pytest.raises(UsageError, match="no node"):
-        caching.why(abc.path, "zz", {}, options)
+        cache.why(abc.path, "zz", {}, options)
 
 
 def test_clearing(abc: Iterating) -> None:
     abc.run()
-    assert caching.clear(abc.path, abc.home) and not caching.clear(abc.path, abc.home)
+    assert cache.clear(abc.path, abc.home) and not cache.clear(abc.path, abc.home)
     abc.run()
-    assert caching.clear_all(abc.home) == 1 and caching.clear_all(abc.home) == 0
+    assert cache.clear_all(abc.home) == 1 and cache.clear_all(abc.home) == 0
     assert abc.ran() == "acp"
 
 

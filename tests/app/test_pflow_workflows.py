@@ -58,7 +58,7 @@ def test_a_batch_stops_at_the_first_failure_or_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_resumed_batch_goes_on_with_the_items_that_are_left(tmp_path: Path) -> None:
-    from pflow.model.run import Ended
+    from pflow.model.records import Ended
 
     paused = run(tmp_path, {"nodes": [item(items=[1, 2, 3, 4])]})
     assert CALLS == [1, 2, 3] and paused.path is not None

@@ -13,9 +13,9 @@ import pytest
 import pflow
 from pflow import NodeError, StepContext, app, node
 from pflow.app.session import Session
-from pflow.app.taking import take
+from pflow.app.stopped import take
 from pflow.errors import RunBusy, UsageError
-from pflow.model.run import Opened
+from pflow.model.records import Opened
 from pflow.model.workflow import Edge, Input, Node, Policy, Retry, Workflow
 from pflow.storage import inbox
 from pflow.storage.journal import read

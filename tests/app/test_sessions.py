@@ -13,9 +13,9 @@ import pytest
 
 from pflow import app
 from pflow.agents.find import register
-from pflow.app.running import SESSIONS
+from pflow.app.runner import SESSIONS
 from pflow.errors import UsageError, WorkflowError
-from pflow.model.run import Ended
+from pflow.model.records import Ended
 from pflow.nodes.agent import AgentContext, AgentDefinition
 from pflow.storage.journal import read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 from pflow.model.workflow import Node
 from tests.kernel.driving import Driven, workflow
 

@@ -130,7 +130,7 @@ def test_a_bug_of_ours_is_one_line_and_a_traceback_on_request(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("pflow.cli.running.gather", broken)
+    monkeypatch.setattr("pflow.cli.run.gather", broken)
     said = pflow(greeting)
     assert said.code == 1 and "internal error: ZeroDivisionError: oops" in said.err and "please report" in said.err
     assert "Traceback" not in said.err and "Traceback" in pflow(greeting, "-v").err

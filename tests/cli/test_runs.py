@@ -326,7 +326,7 @@ def test_a_run_in_doubt_stays_in_doubt_when_it_is_cancelled(pflow: Pflow, here: 
 
 
 def test_a_live_run_is_told(pflow: Pflow, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pflow.cli.looking.PATIENCE", 0.0)
+    monkeypatch.setattr("pflow.cli.runs.PATIENCE", 0.0)
     pflow(question)
     run = last_run(pflow)
     with Lease.acquire(Path(run["path"]), run["run_id"]):
@@ -342,7 +342,7 @@ def test_a_driver_that_goes_away_without_heeding_is_replaced(
     pflow(question)
     run = last_run(pflow)
     lease = Lease.acquire(Path(run["path"]), run["run_id"])
-    monkeypatch.setattr("pflow.cli.looking.time.sleep", lambda _: lease.release())
+    monkeypatch.setattr("pflow.cli.runs.time.sleep", lambda _: lease.release())
     assert pflow("cancel", run["run_id"]).code == 0
     assert last_run(pflow)["status"] == "cancelled" and not inbox.pending(Path(run["path"]))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pflow.cli.words import parse
+from pflow.cli.line import parse
 from pflow.errors import UsageError
 from pflow.model.typed import typed
 from tests.cli.conftest import Pflow

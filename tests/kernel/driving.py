@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.ports import Guide
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run
 from pflow.model.event import Envelope
-from pflow.model.run import AnyRecord, Opened, Outcome
+from pflow.model.records import AnyRecord, Opened, Outcome
 from pflow.model.workflow import Edge, Node, Workflow
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import NodeType, describe_type
+from pflow.nodes.type import NodeType, describe_type
 from pflow.planning.build import build
 from pflow.planning.plan import Values
 from pflow.testing import FakeClock, ListLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pflow.kernel.advice import advised
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 
 
 @pytest.mark.parametrize("kind", ["timeout", "binding", "routing", "model", "rate_limit", "auth", "refused", "doubt"])

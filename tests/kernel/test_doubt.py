@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pflow.errors import NodeError
-from pflow.model.run import AnyRecord, Began, Doubt, Ended, Outcome, Tried
+from pflow.model.records import AnyRecord, Began, Doubt, Ended, Outcome, Tried
 from pflow.model.workflow import Node, Policy, Retry
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow

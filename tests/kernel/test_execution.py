@@ -13,7 +13,7 @@ import pytest
 from pflow import app
 from pflow.errors import JournalError, NodeError
 from pflow.model.reason import Reason
-from pflow.model.run import AnyRecord, Began, Ended, Finished, Tried
+from pflow.model.records import AnyRecord, Began, Ended, Finished, Tried
 from pflow.model.workflow import Edge, Node, Policy, Retry, Workflow
 from pflow.nodes import Routed, StepContext, node
 from pflow.testing import ListLog

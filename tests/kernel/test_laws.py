@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.kernel.run import Run
-from pflow.model.run import AnyRecord, Doubt, Ended, Fact, Tried
+from pflow.model.records import AnyRecord, Doubt, Ended, Fact, Tried
 from pflow.model.workflow import Workflow
 from pflow.schedulers.topological import Topological
 from pflow.testing import ListLog

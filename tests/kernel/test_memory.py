@@ -11,7 +11,7 @@ import pytest
 
 from pflow.kernel.memory import Memory
 from pflow.model.reason import Reason
-from pflow.model.run import (
+from pflow.model.records import (
     PULL,
     AnyRecord,
     Asked,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pflow.errors import NodeError
-from pflow.model.run import Began, Ended, Tried
+from pflow.model.records import Began, Ended, Tried
 from pflow.model.workflow import Node, Output, Policy, Retry, Workflow
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.kernel.waits import Waits
-from pflow.model.run import PULL
+from pflow.model.records import PULL
 from pflow.model.workflow import Node
 from pflow.nodes import StepContext, node
 from tests.kernel.driving import Driven, workflow

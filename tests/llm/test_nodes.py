@@ -11,7 +11,7 @@ import pytest
 import pflow
 from pflow import settings
 from pflow.llm.budget import Budget, Means, using
-from pflow.model.run import Failure, Outcome
+from pflow.model.records import Failure, Outcome
 from pflow.nodes.registry import Registry
 from tests.builtins.running import VISIT, driven
 from tests.kernel.driving import Driven

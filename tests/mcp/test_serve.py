@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, types
 
-from pflow.app import caching
+from pflow.app import cache
 from tests.cli.conftest import BROKEN, GREETING, QUESTION
 
 MODES = ["legacy", "auto"]  # the older protocol, and whatever both sides know
@@ -134,7 +134,7 @@ def test_it_shares_the_cache_with_the_command_line(here: Path) -> None:
         assert "completed" in again["steps"][0]
 
     drive(work)
-    assert [one.status for one in caching.status(here / "greeting.yaml").nodes] == ["cached", "cached"]
+    assert [one.status for one in cache.status(here / "greeting.yaml").nodes] == ["cached", "cached"]
 
 
 def test_a_failure_comes_with_its_place_and_what_to_do_and_can_be_resumed(here: Path) -> None:

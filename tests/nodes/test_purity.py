@@ -17,7 +17,7 @@ from pflow import NodeError, StepContext, flow_safe, node
 from pflow.model.workflow import Node, Policy, Retry, Workflow
 from pflow.nodes.purity import Standings, examples_for, verify
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import NodeType, describe_type
+from pflow.nodes.type import NodeType, describe_type
 from pflow.planning.build import build
 from tests.kernel.driving import Driven, workflow
 

@@ -11,7 +11,7 @@ from pflow.errors import Place, Problem, WorkflowError
 from pflow.model.workflow import Batch, Edge, Node, Output, Policy, Retry, Workflow
 from pflow.nodes import StepContext, flow_safe, node
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.planning.build import build
 from pflow.planning.plan import Plan
 

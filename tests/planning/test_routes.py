@@ -6,9 +6,9 @@ import pytest
 
 from pflow.lang.expression import compile_expr, parse
 from pflow.model.reason import Reason
-from pflow.model.run import Failure, Outcome
+from pflow.model.records import Failure, Outcome
 from pflow.model.workflow import ANY, DEFAULT, ERROR, OPTIONAL, Edge, Node, Policy
-from pflow.planning.routes import Router
+from pflow.schedulers.router import Router
 
 
 def router(ways: dict[str, str], outputs: tuple[str, ...] = (), **policy: Any) -> Router:

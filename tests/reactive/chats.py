@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.model.run import AnyRecord, Asked
+from pflow.model.records import AnyRecord, Asked
 from pflow.model.workflow import Edge, Node, Workflow
-from pflow.nodes.spec import node
+from pflow.nodes.type import node
 from tests.kernel.driving import Driven
 
 

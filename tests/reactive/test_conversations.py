@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pflow.errors import NodeError
 from pflow.model import conversation
 from pflow.model.conversation import Conversation, Threads, from_data
-from pflow.nodes.flow import Contexts, handle
+from pflow.nodes.graph_api.flow import Contexts, handle
 
 CHANGES = st.lists(
     st.one_of(

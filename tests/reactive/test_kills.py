@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pflow.model.run import AnyRecord, Ended, Replied
-from pflow.nodes.spec import node
+from pflow.model.records import AnyRecord, Ended, Replied
+from pflow.nodes.type import node
 from pflow.testing import ListLog
 from tests.kernel.driving import Driven
 from tests.reactive.chats import flow, speaker

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.model.graph import Graph, Wire
-from pflow.model.run import (
+from pflow.model.records import (
     PULL,
     Answer,
     Asked,

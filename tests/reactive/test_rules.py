@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pflow.model.run import Cancelled, Ended, Feed, Outcome, Reopened, Start, Stop
+from pflow.model.records import Cancelled, Ended, Feed, Outcome, Reopened, Start, Stop
 from tests.reactive.wires import Play
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from pflow.errors import NodeError, WorkflowError
 from pflow.model.conversation import Conversation
-from pflow.model.run import Asked, Ended
+from pflow.model.records import Asked, Ended
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import describe_type, node
+from pflow.nodes.type import describe_type, node
 from pflow.planning.build import build
 from tests.kernel.driving import Driven
 from tests.reactive.chats import bot, driven, flow, log_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pflow.model.graph import Graph, Wire
-from pflow.model.run import PULL, Answer, Asked, Command, Ended, Feed, Finish, Outcome, Say, Start
+from pflow.model.records import PULL, Answer, Asked, Command, Ended, Feed, Finish, Outcome, Say, Start
 from pflow.schedulers.reactive import Reactive
 
 

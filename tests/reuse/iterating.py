@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pflow import NodeError, StepContext, app, flow_safe, node
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.testing import FakeClock
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pflow import StepContext, app, flow_safe, node
 from pflow.model.workflow import Edge, Node, Workflow
-from pflow.nodes.spec import NodeType, describe_type
+from pflow.nodes.type import NodeType, describe_type
 
 CALLS: list[str] = []
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow import StepContext, app, flow_safe, node
-from pflow.app import caching
+from pflow.app import cache
 from pflow.app.wording import sentence
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from pflow.reuse.iterations import Iterations, folder_of, name_of
 from pflow.reuse.recipe import compare, differences, nearest
 from tests.reuse.iterating import Iterating, act, pure
@@ -432,7 +432,7 @@ def test_the_reason_is_what_changed_since_the_same_inputs_were_given(tmp_path: P
     assert it.whys() == {"r": "input changed: city"}
     (tmp_path / "data.txt").write_text("2")
     options = app.Options(home=it.home, workspace=it.folder, types=it.types(), clock=it.clock)
-    why = caching.why(it.path, "r", {}, options)
+    why = cache.why(it.path, "r", {}, options)
     changed = [name for name, then, now in why.fields if then != now]
     assert changed == [f"file.{tmp_path / 'data.txt'}"] and "input.city" in [name for name, _, _ in why.fields]
     it.run()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pflow import NodeError, StepContext, app, flow_safe, node
 from pflow.kernel.run import Run
-from pflow.nodes.spec import describe_type
+from pflow.nodes.type import describe_type
 from tests.reuse.iterating import Iterating
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.model.graph import Graph, PlannedEdge
-from pflow.model.run import Cancelled, Ended, Failure, Finish, Outcome, Reopened, Start, Stop, Visit
+from pflow.model.records import Cancelled, Ended, Failure, Finish, Outcome, Reopened, Start, Stop, Visit
 from pflow.model.value import digest
 from pflow.schedulers.topological import Topological
 from pflow.testing import Conformance

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.errors import JournalError
-from pflow.model.run import (
+from pflow.model.records import (
     TEXTS,
     VALUES,
     AnyRecord,

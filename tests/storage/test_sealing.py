@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pflow.errors import UsageError
 from pflow.model import conversation
 from pflow.model.reason import Reason
+from pflow.model.records import AnyRecord, Ended, Failure, Opened, Outcome, Replied
 from pflow.model.redact import HIDDEN
-from pflow.model.run import AnyRecord, Ended, Failure, Opened, Outcome, Replied
 from pflow.storage.blobs import LIMIT
 from pflow.storage.journal import Journal, as_it_stands, read
 from pflow.storage.sealing import Seal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pflow.model.run import Outcome
+from pflow.model.records import Outcome
 from pflow.storage.views import Views
 
 

@@ -13,10 +13,10 @@ from pflow.errors import NodeError, UsageError
 from pflow.model.conversation import Conversation
 from pflow.nodes import to_text
 from pflow.nodes.agent import Voice
-from pflow.nodes.flow import CONTEXT, DATA, TOOLS, Flow, Inputs
+from pflow.nodes.graph_api.flow import CONTEXT, DATA, TOOLS, Flow, Inputs
 from pflow.nodes.registry import normal
 from pflow.nodes.schema import described
-from pflow.nodes.spec import NodeType, node
+from pflow.nodes.type import NodeType, node
 
 STEPS = 20  # answers in a row with calls of tools
 AUTO = ("read-file", "fetch_url")  # tools that change nothing

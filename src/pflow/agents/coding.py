@@ -17,7 +17,7 @@ from pflow.documents.json_in_text import objects
 from pflow.errors import NodeError
 from pflow.llm.interface import Usage
 from pflow.nodes.agent import Voice
-from pflow.nodes.process import Output
+from pflow.nodes.process.run import Output
 from pflow.nodes.step import StepContext
 
 _ARGUMENT = 100_000  # bytes of one word of a command; the system takes few more

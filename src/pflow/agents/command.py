@@ -19,7 +19,7 @@ from pflow.agents.definition import Definition, Limits
 from pflow.agents.question import Question
 from pflow.errors import NodeError
 from pflow.nodes.agent import Voice
-from pflow.nodes.process import Ended, Output, run_process
+from pflow.nodes.process.run import Ended, Output, run_process
 from pflow.nodes.step import StepContext
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR")  # of our environment; and whatever begins with PFLOW_

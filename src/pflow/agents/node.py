@@ -110,7 +110,7 @@ async def agent(
     that the answer lacks is an empty text, or with ``strict_outputs`` a failure.
     """
     from pflow.agents.advice import advising
-    from pflow.agents.asking import ask
+    from pflow.agents.ask import ask
 
     with advising(step):
         return await ask(

@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from pflow.agents.answer import lookup
-from pflow.agents.surroundings import context
+from pflow.agents.context import context
 from pflow.errors import BindingError, NodeError
 from pflow.lang.comparison import truth
 from pflow.lang.template import compile_text, compile_value, to_text

@@ -12,8 +12,8 @@ from pflow.model.value import json_text, plain
 from pflow.nodes.agent import Voice
 from pflow.nodes.registry import normal
 from pflow.nodes.schema import schema_of
-from pflow.nodes.spec import NodeType
 from pflow.nodes.step import StepContext
+from pflow.nodes.type import NodeType
 
 LARGEST = 50_000  # characters of a result that the model is shown
 _SHOWN = 2000  # characters of it in an event

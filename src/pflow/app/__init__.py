@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pflow.app.documents import load, parse
-    from pflow.app.forking import fork
+    from pflow.app.forks import fork
     from pflow.app.options import Options, Result
     from pflow.app.registry import registry_for
-    from pflow.app.running import plan, resume, run, run_sync, warnings
+    from pflow.app.runner import plan, resume, run, run_sync, warnings
     from pflow.app.runs import cancel, inspect, reply
     from pflow.app.session import Session
 else:
     _HOMES = {
         "documents": ("load", "parse"),
-        "forking": ("fork",),
+        "forks": ("fork",),
         "options": ("Options", "Result"),
         "registry": ("registry_for",),
-        "running": ("plan", "resume", "run", "run_sync", "warnings"),
+        "runner": ("plan", "resume", "run", "run_sync", "warnings"),
         "runs": ("cancel", "inspect", "reply"),
         "session": ("Session",),
     }

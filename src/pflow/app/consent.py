@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pflow.app.explain import Row, explain
-from pflow.app.running import plan
+from pflow.app.runner import plan
 from pflow.model.workflow import Workflow
 from pflow.storage.files import home, read_json, write_json
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from pflow.errors import Place, Problem, UsageError, WorkflowError, suggest
-from pflow.model.run import Opened
+from pflow.model.records import Opened
 from pflow.model.workflow import Workflow
 from pflow.storage.runs import RunFolder
 

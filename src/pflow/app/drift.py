@@ -10,7 +10,7 @@ import msgspec
 
 from pflow.app.documents import parse
 from pflow.errors import PflowError
-from pflow.model.run import AnyRecord, Finished, Loaded, Opened
+from pflow.model.records import AnyRecord, Finished, Loaded, Opened
 from pflow.model.workflow import Workflow, meaning
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from pflow.app.story import Story
 from pflow.kernel.clock import Clock
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.model.event import Envelope
-from pflow.model.run import Asked, Decision
+from pflow.model.records import Asked, Decision
 
 if TYPE_CHECKING:
     from pflow.app.session import Session

@@ -14,7 +14,7 @@ from pflow.app.story import cost_of
 from pflow.app.wording import sentence
 from pflow.errors import Place, UsageError, suggest
 from pflow.lang.path import MISSING, find, read_path
-from pflow.model.run import Failure, Outcome
+from pflow.model.records import Failure, Outcome
 from pflow.model.visit import node_of, short, top_of
 from pflow.model.workflow import Workflow
 from pflow.planning.plan import Plan

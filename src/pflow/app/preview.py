@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pflow.app import caching
+from pflow.app import cache
 from pflow.app.explain import Row, explain
 from pflow.app.options import Options
 from pflow.app.registry import registry_for
-from pflow.app.running import check_agents, plan, ready, warnings
+from pflow.app.runner import check_agents, plan, ready, warnings
 from pflow.app.secrets import provided
 from pflow.app.targets import Target
 from pflow.errors import Problem
@@ -31,7 +31,7 @@ def preview(target: Target, inputs: Mapping[str, Any], rerun: tuple[str, ...]) -
     """The nodes in the order in which one worker would run them; of a file, with what would be reused."""
     workflow, options = target.workflow, Options(rerun=rerun)
     if target.is_file:
-        made, prospects = caching.prospects(workflow, inputs, options)
+        made, prospects = cache.prospects(workflow, inputs, options)
     else:
         made, prospects = ready(workflow, registry_for(workflow, options), inputs)[0], {}
     return explain(made, start(workflow, effective(workflow, provided(workflow, inputs, None))), prospects)

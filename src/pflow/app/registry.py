@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pflow.app.options import Options
-from pflow.mcp.offer import Synced
+from pflow.mcp.offered import Synced
 from pflow.model.workflow import Workflow
 from pflow.nodes.purity import Standings
 from pflow.nodes.registry import Registry, local_folders

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pflow import settings
 from pflow.app.secrets import redactor
 from pflow.errors import UsageError, suggest
-from pflow.model.run import Opened
+from pflow.model.records import Opened
 from pflow.model.visit import meant
 from pflow.planning.plan import Plan
 from pflow.reuse.policy import Never, Reuse

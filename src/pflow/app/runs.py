@@ -14,14 +14,14 @@ from pflow.app.options import Keywords, Options
 from pflow.app.registry import registry_for
 from pflow.app.secrets import redactor
 from pflow.app.session import Session
+from pflow.app.stopped import started_where, take
 from pflow.app.story import ENDED, Story, state_view, story_of
-from pflow.app.taking import started_where, take
 from pflow.app.views import Viewer
 from pflow.errors import PflowError, RunError, UsageError
 from pflow.kernel.memory import Memory as Recollection
 from pflow.kernel.replay import replay
+from pflow.model.records import AnyRecord, Asked, Ended, Failure, Opened, Outcome, RunStatus
 from pflow.model.redact import HIDDEN
-from pflow.model.run import AnyRecord, Asked, Ended, Failure, Opened, Outcome, RunStatus
 from pflow.model.workflow import Input, Workflow
 from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs

@@ -10,23 +10,23 @@ from typing import Any
 import msgspec
 
 from pflow import settings
-from pflow.app import keeping, library
+from pflow.app import graph_store, library
 from pflow.app.documents import load, parse
-from pflow.app.holding import Held
+from pflow.app.driver import Held
 from pflow.app.options import Options, Result
 from pflow.app.reuse import reuse_for
 from pflow.app.secrets import redactor, revealed
 from pflow.app.story import Story, story_of, used_by
 from pflow.app.wording import told
 from pflow.errors import UsageError
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.ports import Guide, Log
 from pflow.kernel.run import Run
 from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using
 from pflow.mcp.pool import connections
 from pflow.model.conversation import Conversation
-from pflow.model.run import Loaded, Opened, Stored
+from pflow.model.records import Loaded, Opened, Stored
 from pflow.model.workflow import Workflow
 from pflow.nodes.registry import Registry
 from pflow.planning import inputs as planned_inputs
@@ -80,7 +80,7 @@ class Session:
         """Begin a new run; one of a graph finds what earlier ones have kept."""
         self.run.open(opened)
         if self._graph:
-            keeping.restore(self.run, self._graph, self._options.home)
+            graph_store.restore(self.run, self._graph, self._options.home)
 
     async def drive(self) -> Result:
         """Drive the run as far as it goes, and tell how it went."""
@@ -94,7 +94,7 @@ class Session:
         finally:
             self.run.reuse.close(self.run.status == "completed")
             if self._graph:
-                keeping.save(self.run, self._graph, self._options.home)
+                graph_store.save(self.run, self._graph, self._options.home)
             if self._unsubscribe is not None:
                 self._unsubscribe()
         return self.result(time.perf_counter() - began)

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from pflow.app.wording import sentence
+from pflow.kernel.events import shown
 from pflow.kernel.memory import Memory
 from pflow.kernel.run import Run
-from pflow.kernel.telling import shown
-from pflow.model.run import Asked, Failure, Outcome, RunStatus
+from pflow.model.records import Asked, Failure, Outcome, RunStatus
 from pflow.model.visit import is_nested, node_of
 from pflow.nodes.step import add_usage
 

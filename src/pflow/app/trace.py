@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from pflow.app.documents import kept_workflow
-from pflow.app.given import given
 from pflow.app.options import Options
+from pflow.app.resolved import given
 from pflow.app.runs import find, records, story_from
 from pflow.app.secrets import redactor
 from pflow.app.story import outcome_view
 from pflow.errors import PflowError
+from pflow.kernel.events import shown
 from pflow.kernel.run import Run
 from pflow.kernel.scope import outputs_of
-from pflow.kernel.telling import shown
-from pflow.model.redact import HIDDEN
-from pflow.model.run import (
+from pflow.model.records import (
     PULL,
     AnyRecord,
     Asked,
@@ -33,6 +32,7 @@ from pflow.model.run import (
     Shared,
     Tried,
 )
+from pflow.model.redact import HIDDEN
 from pflow.model.value import portable
 from pflow.model.visit import is_nested, is_within, node_of, prefix_of, short
 from pflow.storage.files import read_json

@@ -17,7 +17,7 @@ from pflow.model.workflow import Effect, Node, Workflow
 from pflow.nodes import purity
 from pflow.nodes.purity import Standings, Verdict, examples_for
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import UNKNOWN, NodeType, Param
+from pflow.nodes.type import UNKNOWN, NodeType, Param
 
 _NOWHERE = Workflow("", "", ())
 _INPUT = ("given",)

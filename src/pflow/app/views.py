@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from pflow.app.given import input_file, resolved
+from pflow.app.resolved import input_file, resolved
 from pflow.app.story import state_view, story_of
 from pflow.documents.json_in_text import objects
+from pflow.kernel.events import shown
 from pflow.kernel.run import Run
 from pflow.kernel.scope import Ready, outputs_of
-from pflow.kernel.telling import shown
 from pflow.model.conversation import brief
+from pflow.model.records import Outcome
 from pflow.model.redact import Redactor
-from pflow.model.run import Outcome
 from pflow.model.value import portable
 from pflow.storage.views import Views, node_folder
 

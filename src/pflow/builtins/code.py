@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pflow.nodes import NodeError, StepContext, node
-from pflow.nodes.process import Answer, Ended, run_process
+from pflow.nodes.process.run import Answer, Ended, run_process
 
 LARGEST = 100_000_000  # bytes of a result, as JSON
 # Packages whose name on the index is not the name they are imported by.

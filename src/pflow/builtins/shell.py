@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pflow.nodes import NodeError, StepContext, node, to_text
-from pflow.nodes.process import run_process
+from pflow.nodes.process.run import run_process
 
 
 @node(

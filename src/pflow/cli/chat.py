@@ -12,11 +12,11 @@ from typing import Any, TextIO
 
 from pflow.app.session import Session
 from pflow.app.wording import one_line
-from pflow.cli.lines import Lines
 from pflow.cli.person import Typed
+from pflow.cli.progress import Lines
 from pflow.cli.screen import write
 from pflow.model.event import Envelope
-from pflow.model.run import Asked
+from pflow.model.records import Asked
 
 BLOCK = '"""'
 PROMPT, MORE = "you> ", "...> "

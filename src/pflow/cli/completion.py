@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pflow.cli.commands import COMMANDS, FIRST, GROUPS
+from pflow.cli.line import Line, wrong
 from pflow.cli.options import OPTIONS
 from pflow.cli.screen import result
-from pflow.cli.words import Line, wrong
 
 _TAKE_RUN = " ".join(name for name, command in COMMANDS.items() if " RUN" in command.usage or "[RUN]" in command.usage)
 _RUNS = 'ls "${PFLOW_HOME:-$HOME/.pflow}/runs" 2>/dev/null'

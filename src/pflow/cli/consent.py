@@ -7,10 +7,10 @@ import sys
 
 from pflow.app.consent import confirm, unconfirmed
 from pflow.app.explain import Row
-from pflow.app.taking import Taken
+from pflow.app.stopped import Taken
 from pflow.app.wording import one_line, shortened
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen
-from pflow.cli.words import Line
 from pflow.model.value import json_text
 from pflow.model.workflow import Workflow
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen
-from pflow.cli.words import Line
 from pflow.errors import UsageError, nearest
 from pflow.model.typed import TEXTS, typed
 from pflow.model.workflow import Input, Workflow

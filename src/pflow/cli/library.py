@@ -8,9 +8,9 @@ import msgspec
 
 from pflow.app import library
 from pflow.app.wording import one_line
-from pflow.cli.complaints import print_json
+from pflow.cli.errors import print_json
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen, result
-from pflow.cli.words import Line
 from pflow.errors import UsageError
 from pflow.model.workflow import Input
 

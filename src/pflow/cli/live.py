@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from pflow.cli.lines import NORMAL, Lines, Working
+from pflow.cli.progress import NORMAL, Lines, Working
 from pflow.cli.screen import Screen, lasted
 from pflow.model.event import Envelope
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pflow.version import __version__
 
 if TYPE_CHECKING:
-    from pflow.cli.words import Line
+    from pflow.cli.line import Line
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def _fill_streams() -> None:
 def _carried_out(words: list[str]) -> int:
     line = None
     try:
-        from pflow.cli.words import parse
+        from pflow.cli.line import parse
 
         line = parse(words)
         return _call(line)
@@ -43,7 +43,7 @@ def _carried_out(words: list[str]) -> int:
         Screen().say("interrupted before anything was run")
         return 130
     except Exception as error:  # noqa: BLE001 - the outermost border: no user sees a traceback unasked
-        from pflow.cli.complaints import complain
+        from pflow.cli.errors import complain
 
         return complain(error, words, line)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pflow.app import servers
 from pflow.app.wording import ago, one_line
-from pflow.cli.complaints import print_json, told
+from pflow.cli.errors import print_json, told
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen, result
-from pflow.cli.words import Line
 from pflow.errors import UsageError, needed
 
 
@@ -95,7 +95,7 @@ def serve(line: Line) -> int:
     """``pflow mcp serve``; ends with its client, or at a signal."""
     needed("mcp", "MCP")
     from pflow.mcp_server.bounds import Bounds
-    from pflow.mcp_server.serving import serve as serving
+    from pflow.mcp_server.serve import serve as serving
 
     others = [Path(word) for word in line.options.get("allow", ())]
     for folder in others:

@@ -9,7 +9,7 @@ from pflow.cli.commands import COMMANDS, EVERYWHERE, EXIT_CODES, GROUPS, Command
 from pflow.cli.options import OPTIONS
 
 if TYPE_CHECKING:
-    from pflow.cli.words import Line
+    from pflow.cli.line import Line
 
 _HEAD = """\
 pflow runs workflows of AI agents, repeats nothing that it need not repeat, and loses nothing when it is stopped.

@@ -12,8 +12,8 @@ from typing import Any
 
 from pflow.app.runs import choice_of
 from pflow.app.wording import shortened
-from pflow.cli.lines import Lines
-from pflow.model.run import Asked, Decision
+from pflow.cli.progress import Lines
+from pflow.model.records import Asked, Decision
 from pflow.model.visit import short
 
 _YES = ("yes", "y", "true", "ok")

@@ -11,11 +11,11 @@ import msgspec
 from pflow import app
 from pflow.app import types
 from pflow.app.wording import one_line
-from pflow.cli.complaints import print_json
-from pflow.cli.driving import Drive
+from pflow.cli.drive import Drive
+from pflow.cli.errors import print_json
 from pflow.cli.inputs import pairs
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen, result
-from pflow.cli.words import Line
 from pflow.model.value import json_text
 
 

@@ -9,12 +9,12 @@ import msgspec
 from pflow.app import Result, outcome
 from pflow.app.session import Session
 from pflow.app.wording import one_line, shortened
-from pflow.cli.complaints import print_json, told
-from pflow.cli.lines import NORMAL, QUIET, VERBOSE, Lines
+from pflow.cli.errors import print_json, told
+from pflow.cli.line import Line
+from pflow.cli.progress import NORMAL, QUIET, VERBOSE, Lines
 from pflow.cli.screen import lasted, result
-from pflow.cli.words import Line
 from pflow.errors import UsageError
-from pflow.model.run import Asked, Failure
+from pflow.model.records import Asked, Failure
 from pflow.model.value import json_pretty
 from pflow.model.visit import node_of, short
 

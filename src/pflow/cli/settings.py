@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from pflow.app import settings as kept
-from pflow.cli.complaints import print_json
+from pflow.cli.errors import print_json
+from pflow.cli.line import Line
 from pflow.cli.screen import Screen, result
-from pflow.cli.words import Line
 from pflow.errors import UsageError, suggest
 from pflow.model.redact import HIDDEN
 

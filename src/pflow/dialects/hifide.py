@@ -19,8 +19,8 @@ from pflow.documents.read import Cell, Reading
 from pflow.documents.source import Source
 from pflow.errors import Problem, UsageError
 from pflow.model.workflow import Edge, Node, Workflow
-from pflow.nodes.flow import CONTEXT, DATA, handle
-from pflow.planning.wiring import ENTRY
+from pflow.nodes.graph_api.flow import CONTEXT, DATA, handle
+from pflow.planning.wires import ENTRY
 
 NAME = "hifide"
 _LEGACY = {"chat": "llmRequest"}

@@ -17,7 +17,7 @@ from pflow.errors import Place, Problem, UsageError, WorkflowError, suggest
 from pflow.model.typed import typed
 from pflow.model.workflow import DEFAULT, Edge, Node, Policy, Retry, Workflow
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import NodeType
+from pflow.nodes.type import NodeType
 
 ARROW = ">>"
 DIRECTIVES = ("retries", "timeout", "cache")

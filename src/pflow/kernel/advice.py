@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 
 _ADVICE: dict[str, tuple[str, ...]] = {
     "binding": (

@@ -12,13 +12,13 @@ from types import coroutine
 from typing import Any
 
 from pflow.errors import InternalError, NodeError, PflowError
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 from pflow.model.value import plain
 from pflow.model.workflow import Policy, Retry
+from pflow.nodes.process.worker import call_in_process
 from pflow.nodes.purity import watch, watch_async
-from pflow.nodes.spec import NodeType, Routed
 from pflow.nodes.step import StepContext
-from pflow.nodes.worker import call_in_process
+from pflow.nodes.type import NodeType, Routed
 
 _HERE = str(Path(__file__).parent)
 GRACE = 5.0  # seconds that cancelled node code gets to clean up before it is abandoned

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pflow.kernel import reusing, trial
+from pflow.kernel import recall, trial
 from pflow.kernel.advice import advised
 from pflow.kernel.attempt import attempt, delay_before
 from pflow.kernel.look import look
 from pflow.kernel.scope import Ready, Scope
 from pflow.kernel.step import Step
-from pflow.model.run import Failure, Outcome, Visit
+from pflow.model.records import Failure, Outcome, Visit
 from pflow.reuse.policy import Recalled
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
 def _at_once(run: Run, visit: Visit, outcome: Outcome, writes: dict[str, Any]) -> Outcome:
     if outcome.failure is not None:
         return msgspec.structs.replace(outcome, failure=advised(outcome.failure, visit.node))
-    return reusing.take(run, Recalled(outcome, writes))
+    return recall.take(run, Recalled(outcome, writes))
 
 
 async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
@@ -48,7 +48,7 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
         if settled is not None:
             return settled
     if run.reuse.claims and ready.call is not None and not kind.composite:
-        taken = await reusing.claim(run, scope, ready)
+        taken = await recall.claim(run, scope, ready)
         if taken is not None:
             return taken
     if ready.wait_until:

@@ -10,7 +10,7 @@ from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel.scope import Scope
 from pflow.lang.expression import describe
 from pflow.model.reason import Reason
-from pflow.model.run import Failure, Outcome, Visit
+from pflow.model.records import Failure, Outcome, Visit
 from pflow.model.value import digest
 from pflow.reuse.policy import Call, Recalled, Reuse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.model.run import (
+from pflow.model.records import (
     PULL,
     AnyRecord,
     Asked,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from pflow.kernel.scope import SPIN, Ready
-from pflow.model.run import AnyRecord, Asked, Decision
+from pflow.model.records import AnyRecord, Asked, Decision
 from pflow.model.workflow import Workflow
 from pflow.nodes.registry import Registry
 from pflow.planning.plan import Plan, Values

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pflow.kernel.scope import cancelled
-from pflow.model.run import AnyRecord, Asked, Cancelled, Ended, Fact, Reopened
+from pflow.model.records import AnyRecord, Asked, Cancelled, Ended, Fact, Reopened
 from pflow.model.visit import is_nested
 
 if TYPE_CHECKING:

@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
-from pflow.kernel import reusing, telling
+from pflow.kernel import events, recall
 from pflow.kernel.clock import Clock, SystemClock
-from pflow.kernel.desk import Desk
 from pflow.kernel.execute import execute, prepare
-from pflow.kernel.feed import Hub
+from pflow.kernel.hub import Hub
 from pflow.kernel.memory import Memory
+from pflow.kernel.people import Desk
 from pflow.kernel.ports import Guide, Log, Watcher
 from pflow.kernel.scope import Ready, Scope, cancelled
 from pflow.kernel.waits import Waits
-from pflow.model.run import (
+from pflow.model.records import (
     Answer,
     AnyRecord,
     Began,
@@ -104,7 +104,7 @@ class Run:
     async def drive(self) -> None:
         """Run until the end, a pause or an interrupt; see ``status`` for which."""
         self._done = asyncio.get_running_loop().create_future()
-        telling.phase(self, "phase:start")
+        events.phase(self, "phase:start")
         self.desk.open()
         try:
             self.enter(self.root)
@@ -114,7 +114,7 @@ class Run:
             await self._leave()
         if self._error is not None:
             raise self._error
-        telling.phase_ended(self)
+        events.phase_ended(self)
 
     def enter(self, scope: Scope) -> None:
         """Start a scope, or take it up where its recorded facts left it."""
@@ -188,13 +188,13 @@ class Run:
                 self._tell_ended(scope, fact)
             commands = scope.take(fact)
             if scope.live is not None and type(fact) is Ended and self.hub.sinks:
-                telling.conversations(self, scope, fact.visit, scope.live.changed)
+                events.conversations(self, scope, fact.visit, scope.live.changed)
             self._apply(scope, commands)
             posted.popleft()  # only now: what was posted meanwhile waits for its turn
 
     def _tell_ended(self, scope: Scope, fact: Ended) -> None:
         if self.hub.sinks:
-            telling.ended(self, scope, fact)
+            events.ended(self, scope, fact)
         if self.watcher is not None:
             self.watcher.touch(fact.visit, None)
 
@@ -216,7 +216,7 @@ class Run:
                 self.waits.answer((command.visit, command.port, command.n))
             case Say():
                 if self.hub.sinks:
-                    telling.about(self, scope, command.node, command.kind, command.data)
+                    events.about(self, scope, command.node, command.kind, command.data)
             case Feed():
                 pass  # a visit looks for itself what it was fed
             case _:
@@ -279,7 +279,7 @@ class Run:
             self.journal.sync()
         if self.hub.sinks:
             for ready in batch:
-                telling.started(self, scope, ready)
+                events.started(self, scope, ready)
         if self.watcher is not None:
             for ready in batch:
                 self.watcher.touch(ready.visit.id, ready)
@@ -316,7 +316,7 @@ class Run:
             if self._error is not None:
                 return
             if ready.call is not None:
-                outcome = reusing.remember(self, ready, outcome)
+                outcome = recall.remember(self, ready, outcome)
             outcome = scope.route(ready.visit, outcome)
             self.post(scope, Ended(self.clock.now(), visit, outcome, ready.seen))
             self._turn -= 1
@@ -373,7 +373,7 @@ class Run:
         self.note_usage(ready)
         self.note(Tried(now, ready.visit.id, ready.attempt, failure, now + delay if delay else 0.0))
         if self.hub.sinks:
-            telling.retry(self, scope, ready, failure, delay)
+            events.retry(self, scope, ready, failure, delay)
         ready.attempt += 1
         ready.begun = False
         if delay:
@@ -382,4 +382,4 @@ class Run:
     def say(self, scope: Scope, ready: Ready, kind: str, data: dict[str, Any]) -> None:
         """Publish something about a visit."""
         if self.hub.sinks:
-            telling.about(self, scope, ready.visit.node, kind, data)
+            events.about(self, scope, ready.visit.node, kind, data)

@@ -9,7 +9,7 @@ import msgspec
 
 from pflow.errors import InternalError
 from pflow.model.reason import Reason
-from pflow.model.run import (
+from pflow.model.records import (
     Answer,
     Asked,
     Command,
@@ -31,7 +31,7 @@ from pflow.schedulers.protocol import Scheduler
 from pflow.schedulers.topological import Topological
 
 if TYPE_CHECKING:
-    from pflow.kernel.live import Live
+    from pflow.kernel.streams import Live
 
 SPIN = 1000  # how often a graph may come back to its nodes without waiting for anybody
 
@@ -162,7 +162,7 @@ def live_for(plan: Plan) -> Live | None:
     """What a scope needs in which values flow into visits under way."""
     if plan.workflow.scheduler != "reactive":
         return None
-    from pflow.kernel.live import Live
+    from pflow.kernel.streams import Live
 
     return Live()
 

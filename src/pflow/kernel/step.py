@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError
-from pflow.kernel import nested, telling
-from pflow.kernel.live import Stream
+from pflow.kernel import composite, events
 from pflow.kernel.scope import Scope
-from pflow.model.run import Space, Stored, Visit
+from pflow.kernel.streams import Stream
+from pflow.model.records import Space, Stored, Visit
 from pflow.model.value import plain
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import NodeType
 from pflow.nodes.step import Iteration, StepContext
+from pflow.nodes.type import NodeType
 from pflow.storage.files import private_folder
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Step(StepContext):
     def emit(self, kind: str, **data: Any) -> None:
         """Publish an event of the step."""
         if self.run.hub.sinks and not self.cancelled:
-            telling.of_step(self.run, self.scope, self.node_id, kind, data)
+            events.of_step(self.run, self.scope, self.node_id, kind, data)
 
     async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
         """Wait for a person's answer."""
@@ -69,17 +69,17 @@ class Step(StepContext):
 
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run a workflow inside the step."""
-        return await nested.run_workflow(self, workflow, inputs or {})
+        return await composite.run_workflow(self, workflow, inputs or {})
 
     async def run_each(
         self, items: list[Any], name: str, body: list[str], width: int = 1, fail_fast: bool = True
     ) -> list[Iteration]:
         """Run nodes of the same workflow once for each item."""
-        return await nested.run_each(self, items, name, body, width, fail_fast)
+        return await composite.run_each(self, items, name, body, width, fail_fast)
 
     async def call(self, type_name: str, /, **params: Any) -> dict[str, Any]:
         """Execute another node type within the step."""
-        return await nested.call_type(self, type_name, params)
+        return await composite.call_type(self, type_name, params)
 
     def node_type(self, type_name: str) -> NodeType:
         """The node type of this name."""

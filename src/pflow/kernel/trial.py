@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pflow.kernel.attempt import attempt
 from pflow.kernel.scope import Ready, Scope
 from pflow.kernel.step import Step
-from pflow.model.run import Failure
+from pflow.model.records import Failure
 from pflow.model.value import same
 from pflow.nodes.purity import Verdict, verify
-from pflow.nodes.spec import NodeType
+from pflow.nodes.type import NodeType
 
 if TYPE_CHECKING:
     from pflow.kernel.run import Run

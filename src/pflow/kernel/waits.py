@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pflow.kernel.memory import AskKey
-from pflow.model.run import PULL
+from pflow.model.records import PULL
 
 
 class Waits:

@@ -22,8 +22,8 @@ from pflow.http import BACKOFF, LONGEST_WAIT, certificates, package, reason, ret
 from pflow.llm.answer import DONE, Answer, document, events, message_of
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import Attachment, Message, OnRetry, OnText, Reply, Request, Tool, Usage
-from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
+from pflow.llm.repeat import patiently
 from pflow.model.redact import HIDDEN
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from pflow.llm.answer import LARGEST
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import Message, OnRetry, OnText, Reply, Request, ToolCall, Usage
 from pflow.llm.openai import too_many
-from pflow.llm.patience import patiently
 from pflow.llm.prices import cost
+from pflow.llm.repeat import patiently
 from pflow.llm.thread import Say, in_thread
 
 # What plugins call the number of tokens that an answer may have.

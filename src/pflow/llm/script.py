@@ -27,7 +27,7 @@ from pflow.documents.source import load
 from pflow.errors import NodeError, WorkflowError
 from pflow.llm.errors import ModelError, excerpt
 from pflow.llm.interface import OnRetry, OnText, Reply, Request, ToolCall, Usage
-from pflow.llm.patience import patiently
+from pflow.llm.repeat import patiently
 
 _HINT = "see the examples in pflow.llm.script"
 

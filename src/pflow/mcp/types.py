@@ -12,8 +12,8 @@ from pflow.mcp.config import Server
 from pflow.mcp.pool import pool
 from pflow.model.value import digest
 from pflow.model.workflow import Effect
-from pflow.nodes.spec import Declared, NodeType, Param, converter
 from pflow.nodes.step import StepContext
+from pflow.nodes.type import Declared, NodeType, Param, converter
 
 _ANNOTATIONS: dict[Any, Any] = {
     "string": str,

@@ -9,9 +9,9 @@ from pflow.app.problems import check_arguments, error_view, problems_of
 from pflow.app.runs import waiting
 from pflow.app.session import Session
 from pflow.errors import PflowError, UsageError, suggest
-from pflow.mcp_server.asking import Asking
 from pflow.mcp_server.bounds import Bounds
-from pflow.mcp_server.running import Caller, answered
+from pflow.mcp_server.questions import Asking
+from pflow.mcp_server.runs import Caller, answered
 from pflow.mcp_server.tools import OFFERS, Offer
 from pflow.model.value import json_text
 from pflow.version import __version__

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from pflow.mcp_server import looking, running
+from pflow.mcp_server import queries, runs
 
 _TEXT = {"type": "string"}
 _WORKFLOW = {"type": "string", "description": "A workflow file, a saved workflow's name, or a pipeline: a >> b"}
@@ -52,31 +52,31 @@ _OFFERS = (
     Offer(
         "instructions",
         "How to write, run and improve pflow workflows, with examples that work. Read this first.",
-        looking.instructions,
+        queries.instructions,
     ),
     Offer(
         "node_types",
         "List the node types that workflows can use here; with words, those that mention all of them.",
-        looking.node_types,
+        queries.node_types,
         {"words": _TEXT},
     ),
     Offer(
         "describe_node_type",
         "A node type's params, outputs, effect and examples.",
-        looking.describe_node_type,
+        queries.describe_node_type,
         {"type": _TEXT},
         ("type",),
     ),
     Offer(
         "validate",
         "Check a workflow: every problem at once, each with its place and a hint. Runs nothing.",
-        looking.validate,
+        queries.validate,
         {"workflow": _WORKFLOW, "document": _DOCUMENT},
     ),
     Offer(
         "plan",
         "What a run would execute and what it would reuse, with the reasons. Runs nothing.",
-        looking.plan,
+        queries.plan,
         {
             "workflow": _WORKFLOW,
             "document": _DOCUMENT,
@@ -89,7 +89,7 @@ _OFFERS = (
         "run",
         "Run a workflow and wait for its end. Nodes of a file that did not change since earlier runs are reused. "
         "Large values are cut; `field` fetches one whole. A run that failed, or waits for an answer, can be resumed.",
-        running.run,
+        runs.run,
         {
             "workflow": _WORKFLOW,
             "document": _DOCUMENT,
@@ -106,7 +106,7 @@ _OFFERS = (
     Offer(
         "resume",
         "Go on with a run that was stopped, failed or waits; what completed is not repeated.",
-        running.resume,
+        runs.resume,
         {"run": _RUN, "at": {"type": "string", "description": "Go on from this node, as a new run"}, **_GO_ON},
         ("run",),
         drives=True,
@@ -115,30 +115,30 @@ _OFFERS = (
     Offer(
         "reply",
         "Answer a question that a run asks, and go on with it.",
-        running.reply,
+        runs.reply,
         {"run": _RUN, "text": _TEXT, "node": {"type": "string", "description": "Who asked, if several do"}, **_GO_ON},
         ("run", "text"),
         drives=True,
         changes=True,
     ),
-    Offer("cancel", "End a run for good.", looking.cancel, {"run": _RUN}, ("run",), changes=True),
+    Offer("cancel", "End a run for good.", queries.cancel, {"run": _RUN}, ("run",), changes=True),
     Offer(
         "runs",
         "The newest runs, and how they stand.",
-        looking.runs,
+        queries.runs,
         {"most": {"type": "integer", "minimum": 1, "maximum": 200}},
     ),
     Offer(
         "trace",
         "What happened in a run (the newest, if none is named): timeline, attempts, where and why it failed. "
         "With a node: what it was given and what it made.",
-        looking.trace,
+        queries.trace,
         {"run": _RUN, "node": _TEXT},
     ),
     Offer(
         "field",
         "One value of a run, whole: a path such as `fetch.response.items[0]`. A long one comes in stretches.",
-        looking.field,
+        queries.field,
         {
             "run": _RUN,
             "path": _TEXT,
@@ -148,23 +148,23 @@ _OFFERS = (
         ("run", "path"),
     ),
     Offer(
-        "cache_status", "What is cached of a workflow file.", looking.cache_status, {"workflow": _FILE}, ("workflow",)
+        "cache_status", "What is cached of a workflow file.", queries.cache_status, {"workflow": _FILE}, ("workflow",)
     ),
     Offer(
         "why",
         "Why a node of a workflow file would run again, or not: what changed since it last ran.",
-        looking.why,
+        queries.why,
         {"workflow": _FILE, "node": _TEXT, "inputs": _INPUTS},
         ("workflow", "node"),
     ),
     Offer(
         "save",
         "Save a workflow, to run it by name from anywhere.",
-        looking.save,
+        queries.save,
         {"workflow": _FILE, "document": _DOCUMENT, "name": _TEXT, "replace": {"type": "boolean"}},
         ("name",),
         changes=True,
     ),
-    Offer("workflows", "List the saved workflows.", looking.workflows),
+    Offer("workflows", "List the saved workflows.", queries.workflows),
 )
 OFFERS = {offer.name: offer for offer in _OFFERS}

@@ -5,9 +5,9 @@ from pflow.lang.comparison import truth
 from pflow.lang.template import to_text
 from pflow.model.value import same, type_name
 from pflow.nodes.agent import AgentContext, AgentDefinition
-from pflow.nodes.flow import Flow, Inputs
-from pflow.nodes.spec import UNKNOWN, Node, NodeType, Routed, flow_safe, node
+from pflow.nodes.graph_api.flow import Flow, Inputs
 from pflow.nodes.step import StepContext
+from pflow.nodes.type import UNKNOWN, Node, NodeType, Routed, flow_safe, node
 
 __all__ = [
     "AgentContext",

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from pflow.errors import Place as At
 from pflow.errors import Problem, UsageError, WorkflowError, suggest
 from pflow.nodes.purity import Standings
-from pflow.nodes.spec import MARK, NodeType, describe_type
+from pflow.nodes.type import MARK, NodeType, describe_type
 
 GROUP = "pflow.nodes"
 _OWN = ("pflow.builtins.", "pflow.agents.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from pflow.nodes.spec import REQUIRED, NodeType
+from pflow.nodes.type import REQUIRED, NodeType
 
 
 def described(kind: NodeType) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import msgspec
 
 from pflow.errors import PurityError
 from pflow.model.conversation import Conversation
-from pflow.model.run import Failure, Space, Visit
+from pflow.model.records import Failure, Space, Visit
 from pflow.model.workflow import Node, Workflow
 
 if TYPE_CHECKING:
-    from pflow.nodes.spec import NodeType
+    from pflow.nodes.type import NodeType
 
 
 class Iteration(msgspec.Struct, frozen=True):

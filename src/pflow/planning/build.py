@@ -15,14 +15,14 @@ from pflow.model.graph import Graph, PlannedEdge
 from pflow.model.value import digest
 from pflow.model.visit import names_node
 from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
-from pflow.nodes.autonomous import adapted
-from pflow.nodes.flow import DATA
+from pflow.nodes.graph_api.autonomous import adapted
+from pflow.nodes.graph_api.flow import DATA
 from pflow.nodes.registry import Registry
-from pflow.nodes.spec import UNKNOWN, Declared, NodeType
+from pflow.nodes.type import UNKNOWN, Declared, NodeType
 from pflow.planning.ancestry import Ancestry, cycle
 from pflow.planning.plan import Plan, Planned, joined, literally
-from pflow.planning.routes import Router
-from pflow.planning.wiring import Wiring
+from pflow.planning.wires import Wiring
+from pflow.schedulers.router import Router
 
 FOREACH = "control.foreach"
 BATCH = "control.batch"

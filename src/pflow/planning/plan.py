@@ -12,8 +12,8 @@ from pflow.lang.path import Reference
 from pflow.lang.template import Bound
 from pflow.model.graph import Graph
 from pflow.model.workflow import Effect, Node, Workflow
-from pflow.nodes.spec import NodeType
-from pflow.planning.routes import Router
+from pflow.nodes.type import NodeType
+from pflow.schedulers.router import Router
 
 
 class Planned(msgspec.Struct, frozen=True):

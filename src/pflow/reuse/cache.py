@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from pflow.model.reason import Reason
-from pflow.model.run import Outcome
+from pflow.model.records import Outcome
 from pflow.model.value import digest, plain
 from pflow.model.visit import is_within, node_of, top_of
 from pflow.reuse.iterations import Iterations, name_of, stamp

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pflow.nodes.spec import NodeType
+from pflow.nodes.type import NodeType
 
 ABSENT = "absent"
 _MOST = 200  # names looked at in one visit

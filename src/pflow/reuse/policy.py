@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from pflow.model.reason import Reason
-from pflow.model.run import Outcome, Visit
+from pflow.model.records import Outcome, Visit
 from pflow.planning.plan import Plan, Planned
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from pflow.model.run import Command, Fact, Failure, Outcome
+from pflow.model.records import Command, Fact, Failure, Outcome
 
 
 class Scheduler(Protocol):

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from pflow.model.graph import Graph
-from pflow.model.run import (
+from pflow.model.records import (
     PULL,
     Answer,
     Asked,
@@ -35,7 +35,7 @@ from pflow.model.run import (
     Stop,
     Visit,
 )
-from pflow.model.run import Command as Order
+from pflow.model.records import Command as Order
 from pflow.model.visit import visit_id
 from pflow.schedulers.protocol import located
 

@@ -12,8 +12,20 @@ from typing import Any
 import msgspec
 
 from pflow.model.graph import Graph
-from pflow.model.run import Cancelled, Ended, Fact, Failure, Finish, Outcome, Reopened, RunStatus, Start, Stop, Visit
-from pflow.model.run import Command as Order
+from pflow.model.records import (
+    Cancelled,
+    Ended,
+    Fact,
+    Failure,
+    Finish,
+    Outcome,
+    Reopened,
+    RunStatus,
+    Start,
+    Stop,
+    Visit,
+)
+from pflow.model.records import Command as Order
 from pflow.model.visit import node_of, number_of, visit_id
 from pflow.schedulers.protocol import located
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from pflow.model.graph import Graph, PlannedEdge
-from pflow.model.run import (
+from pflow.model.records import (
     Asked,
     Command,
     Ended,

@@ -19,7 +19,7 @@ import msgspec
 
 from pflow.errors import JournalError
 from pflow.model.conversation import Threads
-from pflow.model.run import VALUES, AnyRecord, Opened
+from pflow.model.records import VALUES, AnyRecord, Opened
 from pflow.model.value import plain, portable
 from pflow.storage import blobs
 from pflow.storage.blobs import Blobs

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from pflow.errors import UsageError
+from pflow.model.records import TEXTS, VALUES, AnyRecord
 from pflow.model.redact import HIDDEN
-from pflow.model.run import TEXTS, VALUES, AnyRecord
 
 SHORTEST = 6  # characters: anything shorter is in ordinary text too often
 SEALED = b"\\u0000"  # how JSON spells a NUL

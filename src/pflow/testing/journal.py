@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pflow.model.conversation import Threads
-from pflow.model.run import AnyRecord, Ended
+from pflow.model.records import AnyRecord, Ended
 
 _decode = msgspec.json.Decoder(AnyRecord).decode
 

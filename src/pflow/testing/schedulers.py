@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from pflow.model.run import Cancelled, Command, Ended, Fact, Finish, Outcome, Start, Stop, Visit
+from pflow.model.records import Cancelled, Command, Ended, Fact, Finish, Outcome, Start, Stop, Visit
 from pflow.schedulers.protocol import Scheduler
 
 

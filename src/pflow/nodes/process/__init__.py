@@ -1,0 +1,1 @@
+"""Processes that can be ended, with everything that they have started."""
