@@ -65,13 +65,13 @@ def test_clearing(abc: Iterating) -> None:
 
 
 def test_saved_workflows(abc: Iterating) -> None:
-    path = library.save(abc.path, "mine", abc.home)
+    path = library.save(app.load(abc.path), "mine", abc.home)
     assert library.find("mine", abc.home) == path and [one.name for one in library.saved(abc.home)] == ["mine"]
     with pytest.raises(UsageError, match="already"):
-        library.save(abc.path, "mine", abc.home)
+        library.save(app.load(abc.path), "mine", abc.home)
     for name in ("../x", "", ".hidden", "a/b"):
         with pytest.raises(UsageError, match="cannot be the name"):
-            library.save(abc.path, name, abc.home)
+            library.save(app.load(abc.path), name, abc.home)
     with pytest.raises(UsageError) as caught:
         library.get("mime", abc.home)
     assert 'did you mean "mine"' in caught.value.hint
@@ -79,7 +79,7 @@ def test_saved_workflows(abc: Iterating) -> None:
     assert library.find("mine", abc.home) is None
     abc.path.write_text("{")
     with pytest.raises(WorkflowError):
-        library.save(abc.path, "bad", abc.home)
+        library.save(app.load(abc.path), "bad", abc.home)
 
 
 LOOP = """\

@@ -39,19 +39,6 @@ else:
 
 
 __all__ = [
-    "Options",
-    "Result",
-    "Session",
-    "cancel",
-    "fork",
-    "inspect",
-    "load",
-    "parse",
-    "plan",
-    "registry_for",
-    "reply",
-    "resume",
-    "run",
-    "run_sync",
-    "warnings",
-]
+    "load", "parse", "plan", "run", "run_sync", "resume", "fork", "cancel", "reply", "inspect",
+    "registry_for", "warnings", "Options", "Result", "Session",
+]  # fmt: skip

@@ -31,23 +31,28 @@ class Saved(msgspec.Struct, frozen=True):
     problem: str = ""  # why it cannot be read
 
 
-def save(source: Path, name: str, home: Path | None = None, replace: bool = False) -> Path:
-    """Keep a workflow file under a name; it must be one that can be read, and that needs no file beside it."""
+def save(workflow: Workflow, name: str, home: Path | None = None, replace: bool = False) -> Path:
+    """Keep a workflow's document under a name; it must be one that needs no file beside it."""
     if not _NAME.fullmatch(name):
         raise UsageError(f'"{name[:40]}" cannot be the name of a workflow', "letters, digits, . _ and -")
-    workflow = load(source)
     problems = list(_tied(workflow, _folder(home)))
     if problems:
         raise WorkflowError(problems)
     existing = _paths(home).get(name)
     if existing is not None and not replace:
         raise UsageError(f'there is a workflow "{name}" already', "choose another name, or delete it first")
-    suffix = source.suffix if source.suffix in SUFFIXES else ".yaml"
     if existing is not None:
         existing.unlink()
-    path = private_folder(_folder(home)) / f"{name}{suffix}"
+    path = private_folder(_folder(home)) / f"{name}{_suffix(workflow)}"
     write_atomic(path, workflow.text.encode(), sync=True)
     return path
+
+
+def _suffix(workflow: Workflow) -> str:
+    own = PurePath(workflow.file).suffix
+    if own in SUFFIXES:
+        return own
+    return ".json" if not workflow.file and workflow.text.lstrip().startswith("{") else ".yaml"
 
 
 def _tied(workflow: Workflow, folder: Path) -> Iterator[Problem]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from pflow.app import library
+from pflow.app.documents import load
 from pflow.app.wording import one_line
 from pflow.cli.errors import print_json
 from pflow.cli.line import Line
@@ -20,7 +19,7 @@ def save(line: Line) -> int:
     name = line.value("name")
     if name is None:
         raise UsageError("under which name?", f"pflow workflow save {line.words[0]} --name NAME")
-    path = library.save(Path(line.words[0]), name, replace=line.has("yes"))
+    path = library.save(load(line.words[0]), name, replace=line.has("yes"))
     Screen().say(f"✓ Saved as {name!r}: run it with `pflow {name}`\n  {path}")
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pflow import app
@@ -64,11 +63,3 @@ class Bounds:
             return self.holds(Path(opening_of(folder).cwd))
         except RunError:
             return False
-
-
-def written(document: str) -> Path:
-    """A document as a file of its own, for what only takes files."""
-    suffix = ".json" if document.lstrip().startswith("{") else ".yaml"
-    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:  # mode 0600
-        file.write(document)
-    return Path(file.name)

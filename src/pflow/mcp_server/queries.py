@@ -19,7 +19,7 @@ from pflow.app.trace import trace as trace_of
 from pflow.app.trace import visit_files
 from pflow.app.wording import sentence
 from pflow.errors import PflowError, UsageError, WorkflowError, suggest
-from pflow.mcp_server.bounds import Bounds, written
+from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.excerpts import page, small
 
 NEWEST = 20
@@ -155,12 +155,8 @@ def save(bounds: Bounds, given: Arguments) -> dict[str, Any]:
     document = given.get("document")
     if (document is None) == ("workflow" not in given):
         raise UsageError("give either `workflow` (a path) or `document` (its text)")
-    source = written(document) if document is not None else bounds.path(given["workflow"])
-    try:
-        library.save(source, given["name"], replace=bool(given.get("replace")))
-    finally:
-        if document is not None:
-            source.unlink(missing_ok=True)
+    workflow = app.parse(document) if document is not None else app.load(bounds.path(given["workflow"]))
+    library.save(workflow, given["name"], replace=bool(given.get("replace")))
     return {"saved": given["name"], "next": f'run(workflow="{given["name"]}")'}
 
 
