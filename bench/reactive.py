@@ -126,8 +126,8 @@ def turns() -> tuple[float, float, float]:
             return "x" * 500 if len(stamps) <= TURNS else None
 
         run, _ = driven(chat(), Path(name), answer)
-        assert run.status == "paused" and run.root.live is not None and run.root.live.main is not None
-        assert len(run.root.live.main) == 2 * TURNS
+        assert run.status == "paused" and run.root.streams is not None and run.root.streams.main is not None
+        assert len(run.root.streams.main) == 2 * TURNS
     early = (stamps[2 * PART][0] - stamps[PART][0]) / PART
     late = (stamps[TURNS][0] - stamps[TURNS - PART][0]) / PART
     disk = (stamps[TURNS][1] - stamps[TURNS - PART][1]) / (stamps[2 * PART][1] - stamps[PART][1])

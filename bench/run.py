@@ -24,7 +24,7 @@ from pflow.nodes import node
 from pflow.nodes.registry import Registry
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
-from pflow.storage.journal import Journal, Memory
+from pflow.storage.journal import Journal, NoJournal
 
 ROUNDS = 5
 
@@ -146,7 +146,7 @@ def main() -> int:
         def journal(path: Path) -> Journal:
             return Journal.create(path / "run" / "trace.jsonl")
 
-        good = show("chain of 1,000, in memory", per_visit(thousand, lambda _: Memory()), 8)
+        good = show("chain of 1,000, in memory", per_visit(thousand, lambda _: NoJournal()), 8)
         good &= show("chain of 1,000, journalled", per_visit(thousand, journal), 12)
         effects = chain(1000, "bench/impure")
         good &= show("chain of 1,000 impure, no sync", per_visit(effects, lambda p: Unsynced(journal(p))), 15)
@@ -156,7 +156,7 @@ def main() -> int:
         good &= show(f"impure and synced, against a bare sync of {base:.0f} µs", synced / base, 1.4, "×")
         large = chain(100_000, "bench/quiet")
         good &= show("chain of 100,000, journalled", per_visit(large, journal, rounds=2), 18)
-        good &= show("fan-out of 1,000", per_visit(fan(1000), lambda _: Memory(), width=1000), 20)
+        good &= show("fan-out of 1,000", per_visit(fan(1000), lambda _: NoJournal(), width=1000), 20)
     return 0 if good else 1
 
 

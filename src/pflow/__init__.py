@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from pflow.model.event import Context, Envelope, Event
     from pflow.model.records import Failure, Outcome
     from pflow.model.workflow import Workflow
+    from pflow.nodes import Node
     from pflow.nodes.agent import AgentContext, AgentDefinition
     from pflow.nodes.graph_api.flow import Flow, Inputs
     from pflow.nodes.models import chat_stream
     from pflow.nodes.step import StepContext
-    from pflow.nodes.type import Node, Routed, flow_safe, node
+    from pflow.nodes.type import Routed, flow_safe, node
 
 __all__ = [
     # running
@@ -66,7 +67,8 @@ _HOMES = {
     "pflow.nodes.agent": ("AgentContext", "AgentDefinition"),
     "pflow.nodes.graph_api.flow": ("Flow", "Inputs"),
     "pflow.nodes.models": ("chat_stream",),
-    "pflow.nodes.type": ("Node", "Routed", "flow_safe", "node"),
+    "pflow.nodes": ("Node",),
+    "pflow.nodes.type": ("Routed", "flow_safe", "node"),
     "pflow.nodes.step": ("StepContext",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -34,7 +34,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 _SWITCH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 
 
-class Cache(msgspec.Struct, frozen=True, omit_defaults=True):
+class CacheSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """How results are reused."""
 
     ttl: str = "24h"
@@ -42,25 +42,25 @@ class Cache(msgspec.Struct, frozen=True, omit_defaults=True):
     max_mb: int = 512
 
 
-class Shell(msgspec.Struct, frozen=True, omit_defaults=True):
+class ShellSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Limits for commands."""
 
     output_limit: int = 10_000_000
 
 
-class Runs(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunsSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where runs are kept."""
 
     dir: str = ""
 
 
-class Model(msgspec.Struct, frozen=True, omit_defaults=True):
+class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which model answers."""
 
     default: str = ""
 
 
-class Graph(msgspec.Struct, frozen=True, omit_defaults=True):
+class GraphSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Limits for graphs."""
 
     spin: int = 1000
@@ -69,11 +69,11 @@ class Graph(msgspec.Struct, frozen=True, omit_defaults=True):
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything a user has set, with defaults for the rest."""
 
-    cache: Cache = Cache()
-    shell: Shell = Shell()
-    runs: Runs = Runs()
-    graph: Graph = Graph()
-    model: Model = Model()
+    cache: CacheSettings = CacheSettings()
+    shell: ShellSettings = ShellSettings()
+    runs: RunsSettings = RunsSettings()
+    graph: GraphSettings = GraphSettings()
+    model: ModelSettings = ModelSettings()
     env: dict[str, str] = {}
 
 

@@ -344,7 +344,7 @@ def test_lines_of_another_form_are_passed_over(stand_in: StandIn, line: str) -> 
 
 def test_a_line_without_an_end_is_stopped(stand_in: StandIn) -> None:
     stand_in("claude", "while True: sys.stdout.write('x' * 1_000_000)")
-    assert failure(agent="claude", prompt="?").context["reason"] == "flood"
+    assert failure(agent="claude", prompt="?").details["reason"] == "flood"
 
 
 def test_tools_are_refused_where_the_program_takes_no_list(world: World, stand_in: StandIn) -> None:

@@ -116,7 +116,7 @@ def test_an_agent_that_prints_nothing(world: World) -> None:
     world.sh("silent", "echo 'no idea' >&2; echo; echo '  '")
     failed = failure(agent="silent", prompt="?")
     assert (failed.kind, failed.message) == ("agent", 'agent "silent" printed nothing: no idea')
-    assert "stdout" in failed.hint and failed.context["reason"] == "silent"
+    assert "stdout" in failed.hint and failed.details["reason"] == "silent"
 
 
 def test_an_agent_that_exits_with_a_page_of_stderr(world: World) -> None:
@@ -124,9 +124,9 @@ def test_an_agent_that_exits_with_a_page_of_stderr(world: World) -> None:
     failed = failure(agent="broken", prompt="?")
     assert failed.kind == "agent"
     assert failed.message == 'agent "broken" ended with exit code 1: ValueError: the cause'
-    shown = failed.context["stderr"]
+    shown = failed.details["stderr"]
     assert "Traceback" in shown and "noise 1999" in shown and len(shown) <= 4000
-    assert failed.context["exit_code"] == 1
+    assert failed.details["exit_code"] == 1
 
 
 def test_the_last_line_that_says_something() -> None:
@@ -137,7 +137,7 @@ def test_the_last_line_that_says_something() -> None:
 def test_an_answer_does_not_make_up_for_an_exit_code(world: World) -> None:
     world.sh("half", "echo fine; exit 3")
     failed = failure(agent="half", prompt="?")
-    assert failed.message == 'agent "half" ended with exit code 3: fine' and failed.context["stdout"] == "fine\n"
+    assert failed.message == 'agent "half" ended with exit code 3: fine' and failed.details["stdout"] == "fine\n"
 
 
 def test_an_agent_that_prints_100_mb_is_stopped(world: World) -> None:
@@ -147,7 +147,7 @@ def test_an_agent_that_prints_100_mb_is_stopped(world: World) -> None:
     failed = run.outcome.failure
     assert failed is not None and failed.kind == "agent"
     assert failed.message == 'agent "flood" printed more than 10,000,000 bytes, and was stopped'
-    assert len(failed.context["stdout"]) == 4000
+    assert len(failed.details["stdout"]) == 4000
     said = [data["text"].strip() for data in run.said("agent:text")]
     assert "never" not in said and not runs(said[0])
 
@@ -219,7 +219,7 @@ def test_a_failure_is_tried_again_with_the_same_key(world: World) -> None:
 def test_memory_is_limited(world: World) -> None:
     world.python("greedy", "x = bytearray(2_000_000_000); print('got it')", "limits: {memory_mb: 300}")
     failed = failure(agent="greedy", prompt="?")
-    assert "MemoryError" in failed.message and failed.context["reason"] == "memory"
+    assert "MemoryError" in failed.message and failed.details["reason"] == "memory"
     assert failed.hint == "is limits.memory_mb (300) enough?"
 
 

@@ -60,7 +60,7 @@ def test_the_answer_is_streamed_and_what_it_used_is_counted(world: World) -> Non
 
 
 def test_a_prompt_without_an_agent_asks_the_default_model(world: World) -> None:
-    settings.save(settings.Settings(model=settings.Model(script(world, "hello"))))
+    settings.save(settings.Settings(model=settings.ModelSettings(script(world, "hello"))))
     assert outputs(prompt="Say hello")["text"] == "hello"
 
 

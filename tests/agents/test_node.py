@@ -149,7 +149,7 @@ def test_strict_outputs_make_it_a_failure_that_shows_the_answer_and_may_be_tried
     world.sh("x", "echo x >> log; if [ $(wc -l < log) = 2 ]; then echo 'a: 1'; echo 'b: 2'; else echo 'a: only'; fi")
     params: dict[str, Any] = {"agent": "x", "prompt": "?", "outputs": ["a", "b"], "strict_outputs": True}
     failed = failure(**params)
-    assert failed.kind == "agent" and failed.context["answer"] == "a: only"
+    assert failed.kind == "agent" and failed.details["answer"] == "a: only"
     assert failed.message == 'the answer of agent "x" has no "b". It says: a: only'
     (world.folder / "log").unlink()
     run = asking("agent", Policy(Retry(2)), **params)

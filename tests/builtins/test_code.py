@@ -100,8 +100,8 @@ def test_an_exception_comes_with_the_lines_that_led_to_it() -> None:
         "  line 5: result = f(0)",
         "  line 2, in f: return 1 / x",
     ]
-    assert failed.context["line"] == 2 and failed.context["stdout"] == "before\n"
-    assert "Traceback" in str(failed.context["traceback"]) and "code_child" not in str(failed.context["traceback"])
+    assert failed.details["line"] == 2 and failed.details["stdout"] == "before\n"
+    assert "Traceback" in str(failed.details["traceback"]) and "code_child" not in str(failed.details["traceback"])
 
 
 def test_an_error_inside_a_library_names_the_users_line() -> None:

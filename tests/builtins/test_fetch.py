@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_a_failure(server: Server) -> None:
     failed = failure("fetch_url", url=f"{server.url}/pdf")
     assert failed.kind == "http" and "application/pdf" in failed.message and "http" in failed.hint
     failed = failure("fetch_url", url=f"{server.url}/gone")
-    assert failed.context["status_code"] == 410 and "it is gone" in failed.message
+    assert failed.details["status_code"] == 410 and "it is gone" in failed.message
     failed = failure("fetch_url", url=server.url, as_="pdf")
     assert failed.kind == "validation" and failed.hint == "one of text, markdown, raw"
     assert failure("fetch_url", url="x").kind == "validation"

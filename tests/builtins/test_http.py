@@ -149,7 +149,7 @@ def test_an_answer_over_the_limit_is_not_read(server: Server) -> None:
     for path in ("endless", "announced"):
         failed = failure("http", url=f"{server.url}/{path}", max_bytes=1000)
         assert failed.kind == "http" and "over 1,000 bytes" in failed.message and "max_bytes" in failed.hint
-        assert failed.context["status_code"] == 200
+        assert failed.details["status_code"] == 200
     stopped.wait()
 
 
@@ -199,7 +199,7 @@ def test_a_status_that_is_no_success_fails_with_what_the_server_says(server: Ser
     assert failed.kind == "http"
     assert failed.message.startswith(f'GET {server.url}/?a=1: 404 Not Found: {{"error": "no such\\nthing"')
     assert len(failed.message) < 700 and failed.hint == "check the URL"
-    assert failed.context["status_code"] == 404 and failed.context["reason"] == "Not Found"
+    assert failed.details["status_code"] == 404 and failed.details["reason"] == "Not Found"
     assert len(server.requests) == 1
 
 
@@ -276,14 +276,14 @@ def test_too_many_requests_are_repeated_as_the_server_asks(server: Server) -> No
     assert run.outputs[NODE]["status_code"] == 200 and run.kinds.count("http:retry") == 2
     server.requests.clear()
     failed = failure("http", url=f"{server.url}/busy", method="POST")
-    assert failed.context["status_code"] == 429 and len(server.requests) == 1
+    assert failed.details["status_code"] == 429 and len(server.requests) == 1
 
 
 @pytest.mark.parametrize("wait", ["31", "Fri, 31 Dec 2999 23:59:59 GMT"])
 def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(server: Server, wait: str) -> None:
     server.routes["/busy"] = lambda handler: handler.answer(429, Retry_After=wait)
     failed = failure("http", url=f"{server.url}/busy")
-    assert failed.context["status_code"] == 429 and "asks to wait" in failed.hint
+    assert failed.details["status_code"] == 429 and "asks to wait" in failed.hint
     assert len(server.requests) == 1
 
 

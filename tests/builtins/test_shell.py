@@ -18,4 +18,4 @@ def test_what_a_command_does_not_read_is_no_reason_to_wait() -> None:
 
 def test_a_failure_shows_what_was_said() -> None:
     failed = failure("shell", command="echo out; echo wrong >&2; exit 3")
-    assert failed.message == "exit code 3: wrong" and failed.context["stdout"] == "out\n"
+    assert failed.message == "exit code 3: wrong" and failed.details["stdout"] == "out\n"

@@ -28,10 +28,10 @@ from pflow.model.records import (
     Replied,
     RunStatus,
     Shared,
-    StepStatus,
     Stored,
     Tried,
     Used,
+    VisitStatus,
 )
 
 BROKEN = Failure("node", "broken")
@@ -45,7 +45,7 @@ def after(*records: AnyRecord) -> Memory:
     return memory
 
 
-def ended(visit: str, status: StepStatus = "completed", kind: str = "node", t: float = 0.0, **rest: Any) -> Ended:
+def ended(visit: str, status: VisitStatus = "completed", kind: str = "node", t: float = 0.0, **rest: Any) -> Ended:
     failure = Failure(kind, "broken") if status in ("failed", "cancelled") else None
     return Ended(t, visit, Outcome(status, failure=failure, **rest))
 
@@ -166,12 +166,12 @@ def test_an_intent_stands_until_there_is_word_of_how_it_went() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped", "failed"])
-def test_the_end_of_a_visit_is_word_of_how_it_went(status: StepStatus) -> None:
+def test_the_end_of_a_visit_is_word_of_how_it_went(status: VisitStatus) -> None:
     assert after(Began(0.0, "a#1", 1), Began(0.0, "b#1", 1), ended("a#1", status)).begun == {"b#1": 1}
 
 
 @pytest.mark.parametrize(("status", "kind"), [("cancelled", "cancelled"), ("failed", "timeout"), ("failed", "lost")])
-def test_an_end_that_came_from_outside_says_nothing_about_the_effect(status: StepStatus, kind: str) -> None:
+def test_an_end_that_came_from_outside_says_nothing_about_the_effect(status: VisitStatus, kind: str) -> None:
     memory = after(Began(0.0, "a#1", 1), ended("a#1", status, kind))
     assert memory.begun == {"a#1": 1}
     assert after(Began(0.0, "a#1", 1), ended("a#1", status, kind), reopened()).begun == {"a#1": 1}
@@ -228,7 +228,7 @@ def test_attempts_of_a_visit_that_failed_count_on() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped"])
-def test_attempts_of_a_visit_that_is_done_are_forgotten(status: StepStatus) -> None:
+def test_attempts_of_a_visit_that_is_done_are_forgotten(status: VisitStatus) -> None:
     assert after(tried("a#1"), tried("b#1"), ended("a#1", status)).tried == {"b#1": 1}
 
 
@@ -268,7 +268,7 @@ def test_a_visit_that_was_refused_money_is_held_and_was_not_even_tried() -> None
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped", "failed", "cancelled"])
-def test_a_visit_that_ended_is_held_no_more(status: StepStatus) -> None:
+def test_a_visit_that_ended_is_held_no_more(status: VisitStatus) -> None:
     memory = after(tried("a#1", 1, NO_BUDGET), tried("b#1", 1, NO_BUDGET), ended("a#1", status))
     assert memory.held == {"b#1": NO_BUDGET}
 
@@ -282,7 +282,7 @@ def test_what_failed_attempts_used_is_the_sum_that_was_written_last() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_what_a_visit_used_that_did_not_succeed_counts_with_its_next_attempts(status: StepStatus) -> None:
+def test_what_a_visit_used_that_did_not_succeed_counts_with_its_next_attempts(status: VisitStatus) -> None:
     assert after(Used(0.0, "a#1", {"tokens": 1}), ended("a#1", status, usage={"tokens": 2})).used == {
         "a#1": {"tokens": 2}
     }
@@ -290,7 +290,7 @@ def test_what_a_visit_used_that_did_not_succeed_counts_with_its_next_attempts(st
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped"])
-def test_what_a_visit_used_that_is_done_goes_with_its_outcome(status: StepStatus) -> None:
+def test_what_a_visit_used_that_is_done_goes_with_its_outcome(status: VisitStatus) -> None:
     memory = after(Used(0.0, "a#1", {"tokens": 1}), Used(0.0, "b#1", {"tokens": 9}), ended("a#1", status))
     assert memory.used == {"b#1": {"tokens": 9}}
 
@@ -307,7 +307,7 @@ def test_a_question_is_open_until_somebody_answers_it() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped", "failed", "cancelled"])
-def test_a_visit_that_ended_has_no_open_question(status: StepStatus) -> None:
+def test_a_visit_that_ended_has_no_open_question(status: VisitStatus) -> None:
     memory = after(asked("a#1"), asked("a#1", n=1), asked("b#1"), ended("a#1", status))
     assert list(memory.asked) == [("b#1", "user", 0)]
 
@@ -341,14 +341,14 @@ def test_facts_of_the_outermost_scope_are_below_nothing() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped"])
-def test_what_happened_below_a_visit_that_is_done_is_forgotten_all_the_way_down(status: StepStatus) -> None:
+def test_what_happened_below_a_visit_that_is_done_is_forgotten_all_the_way_down(status: VisitStatus) -> None:
     kept = ended("t#1/i#1")
     memory = after(ended("s#1/j#1/i#1"), ended("s#1/j#1", "failed"), kept, ended("s#1", status))
     assert memory.nested == {"t#1": {"t#1/": [kept]}}
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_what_happened_below_a_visit_that_may_be_tried_again_is_kept(status: StepStatus) -> None:
+def test_what_happened_below_a_visit_that_may_be_tried_again_is_kept(status: VisitStatus) -> None:
     child = ended("s#1/i#1")
     assert after(child, ended("s#1", status)).below("s#1", "s#1/") == [child]
 
@@ -375,7 +375,7 @@ def test_a_child_that_completed_is_not_reopened_with_its_composite() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_the_attempts_of_children_start_anew_with_each_attempt_of_their_composite(status: StepStatus) -> None:
+def test_the_attempts_of_children_start_anew_with_each_attempt_of_their_composite(status: VisitStatus) -> None:
     """A child that was stopped between two attempts has all of its attempts again, as one that failed has."""
     memory = after(tried("s#1/i#1"), tried("s#1/i#1", 2), ended("s#1/i#1", status, attempts=2), tried("s#1"))
     assert memory.failed_before == {"s#1/i#1": 2}

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pflow.llm.find import find
-from pflow.llm.interface import Message, Reply, Request, Retry
+from pflow.llm.interface import Reply, Request, RetryNotice, Turn
 from tests.builtins.server import Handler, Server
 
 PATH = "/v1/chat/completions"
-Turn = Callable[[Handler], None]
+Reaction = Callable[[Handler], None]
 
 
 class ChatServer(Server):
@@ -20,7 +20,7 @@ class ChatServer(Server):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns: list[Turn] = []
+        self.turns: list[Reaction] = []
         self.routes[PATH] = self._next
 
     def _next(self, handler: Handler) -> None:
@@ -37,7 +37,7 @@ class ChatServer(Server):
 
 
 def question(text: str = "hello", **rest: Any) -> Request:
-    return Request((Message("user", text),), **rest)
+    return Request((Turn("user", text),), **rest)
 
 
 class Asked:
@@ -45,7 +45,7 @@ class Asked:
 
     def __init__(self, name: str, request: Request | None = None, env: dict[str, str] | None = None) -> None:
         self.pieces: list[str] = []
-        self.retries: list[Retry] = []
+        self.retries: list[RetryNotice] = []
         model = find(name, env=env, on_retry=self.retries.append)
         self.error: Exception | None = None
         self.reply = Reply()
@@ -79,7 +79,7 @@ def send(handler: Handler, *data: Any) -> None:
     handler.wfile.flush()
 
 
-def streams(*data: Any, done: bool = True) -> Turn:
+def streams(*data: Any, done: bool = True) -> Reaction:
     """An answer of these chunks; not ``done``: the connection is closed after them."""
 
     def turn(handler: Handler) -> None:
@@ -89,10 +89,10 @@ def streams(*data: Any, done: bool = True) -> Turn:
     return turn
 
 
-def says(*pieces: str) -> Turn:
+def says(*pieces: str) -> Reaction:
     return streams(*[chunk(piece) for piece in pieces], chunk(finish="stop"), USED)
 
 
-def refuses(status: int, message: str = "", code: str = "", **headers: str) -> Turn:
+def refuses(status: int, message: str = "", code: str = "", **headers: str) -> Reaction:
     body = json.dumps({"error": {"message": message, "code": code}}).encode()
     return lambda handler: handler.answer(status, body, "application/json", **headers)

@@ -15,7 +15,7 @@ from pflow.documents.schema import problem
 from pflow.errors import NodeError
 from pflow.llm import local
 from pflow.llm.find import find
-from pflow.llm.interface import Message, Request, Tool
+from pflow.llm.interface import Request, Tool, Turn
 from tests.llm.serving import Asked, question
 
 
@@ -113,7 +113,7 @@ def test_a_path_that_is_no_model_is_refused() -> None:
 
 
 def test_tools_are_refused() -> None:
-    request = Request((Message("user", "x"),), tools=(Tool("see"),))
+    request = Request((Turn("user", "x"),), tools=(Tool("see"),))
     with pytest.raises(NodeError, match="calls no tools"):
         asyncio.run(local.Local("local", Path("x")).ask(request))
     assert not local.Local.takes_tools

@@ -157,7 +157,7 @@ def test_repairs_are_counted_and_what_was_used_is_not_lost(repairs: int, asked: 
     answers = ["no", "[]", '{"n":']
     run = driven("llm", prompt="?", model=script(*answers), schema=SCHEMA, schema_repair=repairs)
     assert "does not fit the schema: it is no JSON" in failure(run).message
-    assert failure(run).context["response"] == answers[asked - 1] and len(calls()) == asked
+    assert failure(run).details["response"] == answers[asked - 1] and len(calls()) == asked
     assert ended(run).usage["model_calls"] == asked
 
 
@@ -175,7 +175,7 @@ def test_retries_of_the_transport_are_events(server: ChatServer) -> None:
 def test_a_failure_has_its_kind(server: ChatServer) -> None:
     server.turns = [refuses(429, Retry_After="0")]
     found = failure(driven("llm", prompt="?", model=server.model))
-    assert found.kind == "rate_limit" and found.context["status_code"] == 429
+    assert found.kind == "rate_limit" and found.details["status_code"] == 429
 
 
 def test_an_exhausted_budget_refuses_the_next_call() -> None:
@@ -185,7 +185,7 @@ def test_an_exhausted_budget_refuses_the_next_call() -> None:
         assert ended(driven("llm", prompt="one", model=name)).outputs["response"] == "hi"
         paused = driven("llm", prompt="two", model=name)
     assert paused.run.status == "paused"
-    (found,) = paused.run.desk.held.values()
+    (found,) = paused.run.people.held.values()
     assert found.kind == "budget" and "$0.50 is spent" in found.message and len(calls()) == 1
 
 
@@ -243,7 +243,7 @@ def test_another_default_is_another_model(kind: str, tmp_path: Path) -> None:
     (tmp_path / "llm").mkdir(exist_ok=True)
     (tmp_path / "llm" / "default_model.txt").write_text("mine")
     assert depends({"text": "x"}, tmp_path, None) == {"model": "mine"}
-    settings.save(settings.Settings(model=settings.Model("ours")))
+    settings.save(settings.Settings(model=settings.ModelSettings("ours")))
     assert depends({"text": "x"}, tmp_path, None) == {"model": "ours"}
     assert depends({"text": "x", "model": "theirs"}, tmp_path, None) == {}
 

@@ -17,7 +17,7 @@ from pflow.errors import NodeError
 from pflow.llm.answer import LARGEST
 from pflow.llm.errors import ModelError
 from pflow.llm.find import find
-from pflow.llm.interface import Attachment, Message, Request, Tool, ToolCall, Usage
+from pflow.llm.interface import Attachment, Request, Tool, ToolCall, Turn, Usage
 from tests.builtins.server import Handler
 from tests.llm.serving import USED, Asked, ChatServer, begin, chunk, question, refuses, says, send, streams
 
@@ -44,10 +44,10 @@ def test_everything_asked_for_is_sent(server: ChatServer) -> None:
     schema = {"type": "object"}
     request = Request(
         (
-            Message("system", "be short"),
-            Message("user", "look", attachments=(Attachment("image/png", "a.png", b"png"),)),
-            Message("assistant", "", (ToolCall("c1", "see", {"at": 1}),)),
-            Message("tool", "a cat", tool_call_id="c1"),
+            Turn("system", "be short"),
+            Turn("user", "look", attachments=(Attachment("image/png", "a.png", b"png"),)),
+            Turn("assistant", "", (ToolCall("c1", "see", {"at": 1}),)),
+            Turn("tool", "a cat", tool_call_id="c1"),
         ),
         temperature=0.5,
         max_tokens=9,
@@ -82,7 +82,7 @@ def test_everything_asked_for_is_sent(server: ChatServer) -> None:
 )
 def test_an_attachment_is_sent_in_the_form_of_its_type(server: ChatServer, type_: str, part: dict[str, Any]) -> None:
     server.turns = [says("ok")]
-    Asked(server.model, Request((Message("user", "x", attachments=(Attachment(type_, "a/n.bin", b"abc"),)),)))
+    Asked(server.model, Request((Turn("user", "x", attachments=(Attachment(type_, "a/n.bin", b"abc"),)),)))
     assert server.bodies[0]["messages"][0]["content"][1] == part
 
 

@@ -20,10 +20,10 @@ from pflow.errors import NodeError  # noqa: E402
 from pflow.llm.answer import LARGEST  # noqa: E402
 from pflow.llm.errors import ModelError  # noqa: E402
 from pflow.llm.find import find  # noqa: E402
-from pflow.llm.interface import Attachment, Message, Request, Tool, ToolCall, Usage  # noqa: E402
+from pflow.llm.interface import Attachment, Request, Tool, ToolCall, Turn, Usage  # noqa: E402
 from tests.builtins.server import Handler  # noqa: E402
 from tests.llm import plugin  # noqa: E402
-from tests.llm.serving import Asked, ChatServer, Turn, chunk, question, refuses, says, streams  # noqa: E402
+from tests.llm.serving import Asked, ChatServer, Reaction, chunk, question, refuses, says, streams  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def failed(asked: Asked) -> NodeError:
 
 
 def test_a_sync_model_streams_from_its_thread() -> None:
-    request = Request((Message("system", "short"), Message("user", "a b")), temperature=0.5, max_tokens=9)
+    request = Request((Turn("system", "short"), Turn("user", "a b")), temperature=0.5, max_tokens=9)
     asked = Asked("polly", request)
     assert asked.error is None and asked.pieces == ["a", "b"]
     assert asked.reply.usage == Usage("parrot", 5, 2)
@@ -63,10 +63,10 @@ def test_tools_are_offered_and_their_calls_taken() -> None:
 
 def test_a_conversation_is_handed_on_as_it_was() -> None:
     talk = (
-        Message("user", "look"),
-        Message("assistant", "I do", (ToolCall("c1", "see", {"at": 1}),)),
-        Message("tool", "a cat", tool_call_id="c1"),
-        Message("user", "and now?"),
+        Turn("user", "look"),
+        Turn("assistant", "I do", (ToolCall("c1", "see", {"at": 1}),)),
+        Turn("tool", "a cat", tool_call_id="c1"),
+        Turn("user", "and now?"),
     )
     assert Asked("swift-parrot", Request(talk)).reply.text == "andnow?"
     user, assistant, tool, last = plugin.seen[0].messages
@@ -84,10 +84,10 @@ def test_a_model_without_schemas_is_told_in_words() -> None:
 
 def test_attachments_are_handed_on_or_refused() -> None:
     noted = (Attachment("text/plain", "n.txt", b"abc"),)
-    Asked("parrot", Request((Message("user", "x", attachments=noted),)))
+    Asked("parrot", Request((Turn("user", "x", attachments=noted),)))
     assert plugin.seen[0].attachments[0].content == b"abc"
     image = (Attachment("image/png", "n.png", b"abc"),)
-    refused = failed(Asked("parrot", Request((Message("user", "x", attachments=image),))))
+    refused = failed(Asked("parrot", Request((Turn("user", "x", attachments=image),))))
     assert "does not support attachments" in refused.message
 
 
@@ -189,7 +189,7 @@ def test_its_retries_are_two_at_most_and_seen(server: ChatServer, mine: str) -> 
         (streams(chunk("half an ans"), done=False), "model"),
     ],
 )
-def test_what_would_not_help_is_not_repeated(server: ChatServer, mine: str, turn: Turn, kind: str) -> None:
+def test_what_would_not_help_is_not_repeated(server: ChatServer, mine: str, turn: Reaction, kind: str) -> None:
     server.turns = [turn]
     asked = Asked(mine)
     assert failed(asked).kind == kind and len(server.requests) == 1 and asked.retries == []

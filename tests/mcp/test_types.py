@@ -98,7 +98,7 @@ def test_a_read_only_tool_that_was_accepted_is_tried_again(here: Path) -> None:
 def test_tools_whose_types_would_be_called_the_same_are_told() -> None:
     synced()
     known(name="small-sh")
-    catalogue.keep(catalogue.Offered("small-sh", 0.0, (catalogue.Tool("out"),)))
+    catalogue.keep(catalogue.Offered("small-sh", 0.0, (catalogue.ServerTool("out"),)))
     known()
     made = asyncio.run(sync("small"))
     assert made.warnings == ("out of small-sh is hidden by shout of small: both are called mcp-small-sh-out",)

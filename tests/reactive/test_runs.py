@@ -56,7 +56,7 @@ def test_killed_at_any_record_it_resumes_to_the_same_conversation() -> None:
         run = driven(chat_loop(), bot, lines=lines[answered:], records=kept)
         run = run if run.status == "paused" else driven(chat_loop(), bot, records=run.log.records)
         ends = [record.visit for record in run.log.records if isinstance(record, Ended)]
-        doubt = run.run.desk.doubts
+        doubt = run.run.people.doubts
         assert len(ends) == len(set(ends)), "a finished visit was executed again"
         if not doubt:  # a stranger's node that was cut off is asked about
             assert texts(run.outputs["bot"]["context"]) == expected, count

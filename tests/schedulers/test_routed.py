@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pflow.model.graph import Graph
 from pflow.model.records import Cancelled, Ended, Failure, Finish, Outcome, Reopened, Start, Stop, Visit
-from pflow.schedulers.routed import Routed
+from pflow.schedulers.routed import Routing
 from pflow.testing import Conformance
 
 
@@ -27,7 +27,7 @@ BAD = Outcome("failed", failure=Failure("node", "broken"))
 
 
 def test_an_outcome_says_where_to_go_and_nodes_are_visited_again() -> None:
-    scheduler = Routed(graph("ab"), "s#1/")
+    scheduler = Routing(graph("ab"), "s#1/")
     assert scheduler.start() == [Start(Visit("s#1/a#1", "a"))]
     assert scheduler.on(Ended(0, "s#1/a#1", to("b"))) == [Start(Visit("s#1/b#1", "b", after=("s#1/a#1",)))]
     assert scheduler.on(Ended(0, "s#1/b#1", to("a"))) == [Start(Visit("s#1/a#2", "a", 2, after=("s#1/b#1",)))]
@@ -35,7 +35,7 @@ def test_an_outcome_says_where_to_go_and_nodes_are_visited_again() -> None:
 
 
 def test_a_failure_goes_where_it_is_routed_to_and_else_ends_the_run() -> None:
-    scheduler = Routed(graph("ab"))
+    scheduler = Routing(graph("ab"))
     scheduler.start()
     handled = Outcome("failed", failure=Failure("node", "broken"), route="b")
     assert scheduler.on(Ended(0, "a#1", handled)) == [Start(Visit("b#1", "b", after=("a#1",)))]
@@ -46,13 +46,13 @@ def test_a_failure_goes_where_it_is_routed_to_and_else_ends_the_run() -> None:
 
 
 def test_a_node_that_may_fail_does_not_fail_the_run() -> None:
-    scheduler = Routed(graph("a", tolerate="a"))
+    scheduler = Routing(graph("a", tolerate="a"))
     scheduler.start()
     assert scheduler.on(Ended(0, "a#1", BAD)) == [Finish("completed")]
 
 
 def test_a_loop_ends_at_its_limit_with_the_path_and_a_reopening_allows_more() -> None:
-    scheduler = Routed(graph("ab", limit=2))
+    scheduler = Routing(graph("ab", limit=2))
     scheduler.start()
     for visit, target in (("a#1", "b"), ("b#1", "a"), ("a#2", "b"), ("b#2", "a")):
         (command,) = scheduler.on(Ended(0, visit, to(target)))
@@ -63,7 +63,7 @@ def test_a_loop_ends_at_its_limit_with_the_path_and_a_reopening_allows_more() ->
 
 @pytest.mark.parametrize(("outcome", "again"), [(Outcome("cancelled"), ["a#1"]), (to("b"), ["b#1"]), (to(None), [])])
 def test_cancelled_and_reopened_it_goes_on(outcome: Outcome, again: list[str]) -> None:
-    scheduler = Routed(graph("ab"))
+    scheduler = Routing(graph("ab"))
     scheduler.start()
     assert scheduler.on(Cancelled(0, "r")) == [Stop("a#1", "cancelled")]
     (finish,) = scheduler.on(Ended(0, "a#1", outcome))
@@ -84,4 +84,4 @@ def test_it_conforms(script: list[Any], limit: int, data: st.DataObject) -> None
             return BAD
         return Outcome("failed", failure=Failure("node", "x"), route="a") if step == "handled" else to(step)
 
-    Conformance(lambda: Routed(graph("abc", limit=limit)), end).check(lambda count: 0, data.draw(st.integers(-1, 5)))
+    Conformance(lambda: Routing(graph("abc", limit=limit)), end).check(lambda count: 0, data.draw(st.integers(-1, 5)))

@@ -41,7 +41,7 @@ from pflow.model.records import (
 )
 from pflow.storage import journal as module
 from pflow.storage.blobs import LIMIT
-from pflow.storage.journal import Journal, Memory, read
+from pflow.storage.journal import Journal, NoJournal, read
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 atoms = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text | st.binary(max_size=8)
@@ -54,7 +54,7 @@ values = st.recursive(
 mappings = st.dictionaries(keys, values, max_size=3)
 times = st.floats(0, 4e9)
 counts = st.integers(0, 1000)
-failures = st.builds(Failure, text, text, context=mappings, chain=st.lists(text, max_size=2).map(tuple))
+failures = st.builds(Failure, text, text, details=mappings, chain=st.lists(text, max_size=2).map(tuple))
 outcomes = st.builds(
     Outcome,
     st.sampled_from(["completed", "failed", "skipped"]),
@@ -198,9 +198,9 @@ def test_a_nan_survives(tmp_path: Path) -> None:
 def test_text_that_is_no_unicode_does_not_stop_a_run(tmp_path: Path) -> None:
     """A failure that quotes a badly encoded file name is recorded with a replacement mark."""
     path = tmp_path / "trace.jsonl"
-    written(path, Tried(1.0, "a#1", 1, Failure("node", "no file caf\udce9", context={"n": 2**70})))
+    written(path, Tried(1.0, "a#1", 1, Failure("node", "no file caf\udce9", details={"n": 2**70})))
     (record,) = read(path)
-    assert record == Tried(1.0, "a#1", 1, Failure("node", "no file caf?", context={"n": 2**70}))
+    assert record == Tried(1.0, "a#1", 1, Failure("node", "no file caf?", details={"n": 2**70}))
 
 
 def test_a_run_that_an_older_version_wrote_in_another_form_says_so(tmp_path: Path) -> None:
@@ -414,10 +414,10 @@ def test_a_failed_blob_ends_the_journal(tmp_path: Path) -> None:
 
 def test_memory_is_a_journals_twin() -> None:
     """A run without a folder drives the same interface."""
-    public = [name for name, _ in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")]
+    public = [name for name, _ in inspect.getmembers(NoJournal, inspect.isfunction) if not name.startswith("_")]
     for name in public:
-        assert inspect.signature(getattr(Memory, name)) == inspect.signature(getattr(Journal, name))
-    twin = Memory()
+        assert inspect.signature(getattr(NoJournal, name)) == inspect.signature(getattr(Journal, name))
+    twin = NoJournal()
     twin.append(EXAMPLES[0])
     twin.sync()
     twin.close()

@@ -20,20 +20,20 @@ _MARKS = " \t*_`\"'#>-+•"  # what Markdown and JSON put around a name
 _WRAPS = ("**", "__", "`")
 
 
-class Taken(NamedTuple):
+class Extracted(NamedTuple):
     """Outputs by name, and the names that were found nowhere (their outputs are empty texts)."""
 
     values: dict[str, Any]
     missing: list[str]
 
 
-def take(text: str, names: Sequence[str], data: Mapping[str, Any] | None = None) -> Taken:
+def take(text: str, names: Sequence[str], data: Mapping[str, Any] | None = None) -> Extracted:
     """The outputs of an answer; ``data`` is an answer that is a mapping already."""
     found = dict(_named(data, names)) if data is not None else lookup(text, names)
     if not found and names:
         found = {names[0]: _whole(text)}
     missing = [name for name in names if name not in found]
-    return Taken({name: found.get(name, "") for name in names}, missing)
+    return Extracted({name: found.get(name, "") for name in names}, missing)
 
 
 def lookup(text: str, names: Sequence[str]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from pflow.errors import NodeError, UsageError
 from pflow.model.conversation import Conversation
+from pflow.model.graph import CONTEXT, DATA, TOOLS
 from pflow.nodes import to_text
 from pflow.nodes.agent import Voice
-from pflow.nodes.graph_api.flow import CONTEXT, DATA, TOOLS, Flow, Inputs
+from pflow.nodes.graph_api.flow import Flow, Inputs
 from pflow.nodes.registry import normal
 from pflow.nodes.schema import described
 from pflow.nodes.type import NodeType, node
@@ -163,7 +164,7 @@ def _router_ports(config: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @node("intentRouter", version="1", effect="quiet", ports=_router_ports)
 async def intent_router(flow: Flow, context: Any, data_in: Any, inputs: Inputs, config: Config) -> Output:
     """Have a model say which of its ``routes`` a message means, and go on there: {intent}-context, {intent}-data."""
-    from pflow.llm.interface import Message, Request
+    from pflow.llm.interface import Request, Turn
     from pflow.nodes.models import ask_model
 
     routes = intents(config)
@@ -175,7 +176,7 @@ async def intent_router(flow: Flow, context: Any, data_in: Any, inputs: Inputs, 
     system = f'Which of these intents does the message have?\n{listed}\nAnswer with JSON: {{"intent": "…"}}'
     schema = {"type": "object", "properties": {"intent": {"enum": list(routes)}}, "required": ["intent"]}
     model = to_text(config.get("model") or (own.model if isinstance(own, Conversation) else ""))
-    request = Request((Message("system", system), Message("user", to_text(message))), temperature=0, schema=schema)
+    request = Request((Turn("system", system), Turn("user", to_text(message))), temperature=0, schema=schema)
     reply = await ask_model(flow.step, model, request, "agent:thinking")
     intent = _intent(reply.text, routes)
     if intent is None:

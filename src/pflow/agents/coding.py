@@ -17,7 +17,7 @@ from pflow.documents.json_in_text import objects
 from pflow.errors import NodeError
 from pflow.llm.interface import Usage
 from pflow.nodes.agent import Voice
-from pflow.nodes.process.run import Output
+from pflow.nodes.process.run import Captured
 from pflow.nodes.step import StepContext
 
 _ARGUMENT = 100_000  # bytes of one word of a command; the system takes few more
@@ -99,7 +99,7 @@ def surroundings(preset: Preset, definition: Definition) -> dict[str, str]:
     return wanted | environment(definition.env)
 
 
-class _Stream(Output):
+class _Stream(Captured):
     """Lines of JSON, each read as it comes; what is none is kept, in case it is the answer."""
 
     def __init__(self, step: StepContext, agent: str, program: str, said: Transcript) -> None:

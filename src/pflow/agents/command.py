@@ -19,7 +19,7 @@ from pflow.agents.definition import Definition, Limits
 from pflow.agents.question import Question
 from pflow.errors import NodeError
 from pflow.nodes.agent import Voice
-from pflow.nodes.process.run import Ended, Output, run_process
+from pflow.nodes.process.run import Captured, Exit, run_process
 from pflow.nodes.step import StepContext
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR")  # of our environment; and whatever begins with PFLOW_
@@ -55,9 +55,9 @@ async def run(
     words: list[str],
     data: bytes,
     env: Mapping[str, str],
-    out: Output,
+    out: Captured,
     timeout: float | None,
-) -> Ended:
+) -> Exit:
     """Run a program to its end, under its agent's limits; its remarks are published as they come."""
     name = definition.name
     heard = _Heard(step, voice)
@@ -87,7 +87,7 @@ async def run(
         heard.flush()
 
 
-class _Said(Output):
+class _Said(Captured):
     """The answer, in memory; more than the limit is no answer."""
 
     def __init__(self, step: StepContext, agent: str) -> None:
@@ -110,7 +110,7 @@ def flooded(agent: str, limit: int, text: str) -> NodeError:
     )
 
 
-class _Heard(Output):
+class _Heard(Captured):
     """Remarks: each line is published as it comes, and the last of them are kept."""
 
     def __init__(self, step: StepContext, voice: Voice) -> None:
@@ -205,7 +205,7 @@ def _not_started(name: str, words: list[str], why: str) -> NodeError:
     )
 
 
-def check(name: str, words: list[str], ended: Ended, definition: Definition) -> None:
+def check(name: str, words: list[str], ended: Exit, definition: Definition) -> None:
     """Raise what went wrong, if anything did."""
     if ended.code == _NO_PROGRAM and words != limited(words, definition.limits):
         raise _not_started(name, words, "not found")

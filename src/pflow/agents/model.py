@@ -12,7 +12,7 @@ from pflow.agents.question import Question
 from pflow.agents.tools import Toolbox, kinds_for
 from pflow.documents.json_in_text import objects, value_at
 from pflow.errors import NodeError
-from pflow.llm.interface import Message, Reply, Request, Tool, ToolCall
+from pflow.llm.interface import Reply, Request, Tool, ToolCall, Turn
 from pflow.model.value import json_text
 from pflow.nodes.agent import Voice
 from pflow.nodes.step import StepContext
@@ -78,7 +78,7 @@ async def converse(
         text, calls = (reply.text, reply.tool_calls) if takes_tools else _chosen(reply, len(messages))
         broken = not calls and not takes_tools and _broken(text)
         if broken:
-            messages += [Message("assistant", reply.text), Message("user", _AGAIN)]
+            messages += [Turn("assistant", reply.text), Turn("user", _AGAIN)]
             continue
         if not calls:
             return _finished(step, question, reply, text)
@@ -106,18 +106,18 @@ def _finished(step: StepContext, question: Question, reply: Reply, text: str) ->
     return text
 
 
-def _opening(question: Question, told: tuple[Tool, ...]) -> list[Message]:
+def _opening(question: Question, told: tuple[Tool, ...]) -> list[Turn]:
     """The messages before the first answer."""
     system = "\n\n".join(part for part in (question.system(), _manual(told)) if part)
-    messages = [Message("system", system)] if system else []
+    messages = [Turn("system", system)] if system else []
     if not question.messages:
-        return [*messages, Message("user", question.user())]
-    return [*messages, *(Message(one["role"], one["content"]) for one in question.messages)]
+        return [*messages, Turn("user", question.user())]
+    return [*messages, *(Turn(one["role"], one["content"]) for one in question.messages)]
 
 
-def _told(reply: Reply, results: list[tuple[ToolCall, str]]) -> list[Message]:
-    answers = [Message("tool", text, tool_call_id=call.id) for call, text in results]
-    return [Message("assistant", reply.text, reply.tool_calls), *answers]
+def _told(reply: Reply, results: list[tuple[ToolCall, str]]) -> list[Turn]:
+    answers = [Turn("tool", text, tool_call_id=call.id) for call, text in results]
+    return [Turn("assistant", reply.text, reply.tool_calls), *answers]
 
 
 # A model that knows no tool calls is asked for its next step as JSON.
@@ -180,6 +180,6 @@ def _chosen(reply: Reply, n: int) -> tuple[str, tuple[ToolCall, ...]]:
     return "", (ToolCall(f"step_{n}", str(choice["tool"]), given if isinstance(given, dict) else {}),)
 
 
-def _retold(reply: Reply, results: list[tuple[ToolCall, str]]) -> list[Message]:
+def _retold(reply: Reply, results: list[tuple[ToolCall, str]]) -> list[Turn]:
     told = "\n\n".join(f"Result of {call.name}:\n{text}" for call, text in results)
-    return [Message("assistant", reply.text), Message("user", told)]
+    return [Turn("assistant", reply.text), Turn("user", told)]

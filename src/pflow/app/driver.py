@@ -29,7 +29,7 @@ class Fenced:
             self._journal.sync()
 
 
-class Held:
+class Driver:
     """A run's folder in the hands of this process."""
 
     journal: Journal  # there once the folder was created or read
@@ -42,14 +42,14 @@ class Held:
         self._lease = Lease.acquire(folder.path, folder.id)
 
     @classmethod
-    def create(cls, folder: RunFolder, durable: bool = True, seal: Seal | None = None) -> Held:
+    def create(cls, folder: RunFolder, durable: bool = True, seal: Seal | None = None) -> Driver:
         """Take a new run's folder; without a seal, the records it will get are sealed already."""
         made = cls(folder, durable)
         made._write(Journal.create(folder.journal, seal))
         return made
 
     @classmethod
-    def open(cls, folder: RunFolder, durable: bool = True) -> Held:
+    def open(cls, folder: RunFolder, durable: bool = True) -> Driver:
         """Take an existing run's folder, to be ``read``; raises ``RunBusy`` when a live process has it."""
         return cls(folder, durable)
 

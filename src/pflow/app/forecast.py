@@ -9,10 +9,10 @@ import msgspec
 from pflow.app.wording import sentence
 from pflow.kernel.look import look
 from pflow.kernel.scope import Scope, outputs_of
+from pflow.model.graph import TOOLS
 from pflow.model.reason import Reason
 from pflow.model.records import Ended, Outcome, Start, Visit
 from pflow.model.visit import visit_id
-from pflow.nodes.graph_api.flow import TOOLS
 from pflow.planning.plan import Plan, Planned, Values
 from pflow.planning.wires import PORTAL_IN, PORTAL_OUT
 from pflow.reuse.policy import Reuse

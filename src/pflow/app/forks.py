@@ -8,7 +8,7 @@ from typing import Unpack
 
 import msgspec
 
-from pflow.app.driver import Held
+from pflow.app.driver import Driver
 from pflow.app.options import Keywords, Options
 from pflow.app.runs import begun, find
 from pflow.errors import UsageError
@@ -29,7 +29,7 @@ def fork(run: str | Path, at: str, **options: Unpack[Keywords]) -> str:
     assert isinstance(opened, Opened)
     cut = _first_mention(found, at)
     target = runs.create(source.path.parent, runs.new_id(opened.workflow, time.time()))
-    held = Held.create(target, chosen.durable)  # what was sealed stays sealed
+    held = Driver.create(target, chosen.durable)  # what was sealed stays sealed
     try:
         for name in opened.documents.values():
             held.journal.require(target.copy_document(source, name))

@@ -203,7 +203,7 @@ def failure_view(failure: Failure, plan: Plan) -> dict[str, Any]:
     return view | {
         "location": place_view(place) if place is not None else None,
         "error_type": failure.error_type,
-        "context": failure.context,
+        "context": failure.details,
         "stack_trace": failure.stack_trace,
         "recovery_suggestions": list(failure.suggestions) or ([failure.hint] if failure.hint else []),
     }

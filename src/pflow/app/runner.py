@@ -14,12 +14,12 @@ import msgspec
 from pflow import settings
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import load
-from pflow.app.driver import Held
+from pflow.app.driver import Driver
 from pflow.app.options import Keywords, Options, Result
 from pflow.app.registry import registry_for
 from pflow.app.secrets import hidden, provided, seal
 from pflow.app.session import Session
-from pflow.app.stopped import Taken, take
+from pflow.app.stopped import Stopped, take
 from pflow.errors import Place, Problem, WorkflowError
 from pflow.kernel.replay import ended_badly, reopen
 from pflow.model.records import Opened
@@ -30,7 +30,7 @@ from pflow.planning.build import build
 from pflow.planning.plan import Plan
 from pflow.storage import runs
 from pflow.storage.files import home as default_home
-from pflow.storage.journal import Memory
+from pflow.storage.journal import NoJournal
 from pflow.version import __version__
 
 BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there
@@ -76,11 +76,11 @@ async def run(
     check_agents(made, chosen)
     opened = opening(workflow, made, hidden(workflow, given), chosen)
     chosen = msgspec.structs.replace(chosen, secrets=given)
-    held: Held | None = None
+    held: Driver | None = None
     if chosen.keep:
-        held = Held.create(_folder(chosen, opened), chosen.durable, seal(workflow, given, chosen.home))
+        held = Driver.create(_folder(chosen, opened), chosen.durable, seal(workflow, given, chosen.home))
         opened = msgspec.structs.replace(opened, documents=_keep_document(held, workflow))
-    session = Session(made, opened, chosen, registry, held.log if held else Memory(), held)
+    session = Session(made, opened, chosen, registry, held.log if held else NoJournal(), held)
     session.open(opened)
     return await session.drive()
 
@@ -104,10 +104,10 @@ def ready(
     return made, given
 
 
-async def resume(run: str | Path | Taken, **options: Unpack[Keywords]) -> Result:
+async def resume(run: str | Path | Stopped, **options: Unpack[Keywords]) -> Result:
     """Go on with a run that was stopped, failed or waits; a complete one is left as it is."""
     chosen = Options(**options)
-    taken = run if isinstance(run, Taken) else take(run, chosen.secrets, chosen.home, chosen.durable)
+    taken = run if isinstance(run, Stopped) else take(run, chosen.secrets, chosen.home, chosen.durable)
     session = taken.session(chosen)
     memory = session.run.memory
     if memory.finished is not None and memory.finished.status == "completed":
@@ -166,7 +166,7 @@ def _options(workflow: Workflow, options: Options) -> dict[str, Any]:
     return made if options.budget is None else {**made, "budget": options.budget}
 
 
-def _keep_document(held: Held, workflow: Workflow) -> dict[str, str]:
+def _keep_document(held: Driver, workflow: Workflow) -> dict[str, str]:
     """Save the document as it is run; a workflow made in Python is saved as data."""
     if workflow.text:
         name = held.folder.save_document(

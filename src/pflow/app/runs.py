@@ -18,7 +18,7 @@ from pflow.app.stopped import started_where, take
 from pflow.app.story import ENDED, Story, state_view, story_of
 from pflow.app.views import Viewer
 from pflow.errors import PflowError, RunError, UsageError
-from pflow.kernel.memory import Memory as Recollection
+from pflow.kernel.memory import Memory
 from pflow.kernel.replay import replay
 from pflow.model.records import AnyRecord, Asked, Ended, Failure, Opened, Outcome, RunStatus
 from pflow.model.redact import HIDDEN
@@ -26,7 +26,7 @@ from pflow.model.workflow import Input, Workflow
 from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs
 from pflow.storage.files import read_json
-from pflow.storage.journal import Memory
+from pflow.storage.journal import NoJournal
 from pflow.storage.journal import read as read_journal
 
 _PAUSE = 0.02  # seconds between looks whether a cancel was heeded
@@ -102,7 +102,7 @@ def replayed(folder: runs.RunFolder, found: list[AnyRecord], options: Options) -
     workflow = kept_workflow(folder, opened)
     chosen = msgspec.structs.replace(started_where(opened, options), secrets=_placeholders(workflow))
     registry = registry_for(workflow, chosen)
-    session = Session(build(workflow, registry), opened, chosen, registry, Memory(), None)
+    session = Session(build(workflow, registry), opened, chosen, registry, NoJournal(), None)
     replay(session.run, found)
     return session
 
@@ -129,15 +129,15 @@ def story_from(folder: runs.RunFolder, found: list[AnyRecord], options: Options)
     return story_of(memory, status(folder, memory), folder.id, folder.path, run), session
 
 
-def recollection(found: list[AnyRecord]) -> Recollection:
+def recollection(found: list[AnyRecord]) -> Memory:
     """What records add up to, without their workflow."""
-    memory = Recollection()
+    memory = Memory()
     for record in found:
         memory.fold(record)
     return memory
 
 
-def status(folder: runs.RunFolder, memory: Recollection) -> RunStatus:
+def status(folder: runs.RunFolder, memory: Memory) -> RunStatus:
     """How a run stands, whether or not somebody drives it."""
     if memory.finished is not None:
         return memory.finished.status

@@ -12,7 +12,7 @@ import msgspec
 from pflow import settings
 from pflow.app import graph_store, library
 from pflow.app.documents import load, parse
-from pflow.app.driver import Held
+from pflow.app.driver import Driver
 from pflow.app.options import Options, Result
 from pflow.app.reuse import reuse_for
 from pflow.app.secrets import redactor, revealed
@@ -20,7 +20,7 @@ from pflow.app.story import Story, story_of, used_by
 from pflow.app.wording import told
 from pflow.errors import UsageError
 from pflow.kernel.hub import Hub
-from pflow.kernel.ports import Guide, Log
+from pflow.kernel.ports import Guide, RecordLog
 from pflow.kernel.run import Run
 from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using
@@ -39,7 +39,7 @@ class Session:
     """One run of one plan under one set of options."""
 
     def __init__(
-        self, plan: Plan, opened: Opened, options: Options, registry: Registry, log: Log, held: Held | None
+        self, plan: Plan, opened: Opened, options: Options, registry: Registry, log: RecordLog, held: Driver | None
     ) -> None:
         hub = options.hub or Hub()
         inputs = revealed(plan.workflow, opened.inputs, options.secrets, options.home)
@@ -143,7 +143,7 @@ class Session:
     @property
     def contexts(self) -> list[Conversation]:
         """The conversations of a graph, each as it is now."""
-        return list(self.run.root.live.contexts.values()) if self.run.root.live else []
+        return list(self.run.root.streams.contexts.values()) if self.run.root.streams else []
 
     def attempts(self, visit: str) -> tuple[int, int]:
         """The number of a visit's next attempt, and how many there were before the run was reopened."""
@@ -224,7 +224,7 @@ class Session:
                 f"{path} is outside the folder of the workflow", f"keep it below {tree}, or save it by name"
             )
 
-    def _kept(self, held: Held, path: Path) -> Workflow:
+    def _kept(self, held: Driver, path: Path) -> Workflow:
         """The document as this run first saw it, whatever became of the file since."""
         own = os.path.abspath(self.run.workspace / path)  # however the workflow that names it was named
         main = next(iter(self._opened.documents.values()), None) if own == self._opened.path else None

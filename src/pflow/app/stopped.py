@@ -10,7 +10,7 @@ import msgspec
 
 from pflow.app.documents import kept_workflow
 from pflow.app.drift import Drift, drift
-from pflow.app.driver import Held
+from pflow.app.driver import Driver
 from pflow.app.options import Options
 from pflow.app.registry import registry_for
 from pflow.app.secrets import revealed, seal
@@ -22,10 +22,10 @@ from pflow.planning.build import build
 from pflow.storage import runs
 
 
-class Taken:
+class Stopped:
     """A run in the hands of this process, as it was left."""
 
-    def __init__(self, held: Held, workflow: Workflow) -> None:
+    def __init__(self, held: Driver, workflow: Workflow) -> None:
         self.held = held
         self.workflow = workflow
 
@@ -50,16 +50,16 @@ class Taken:
         self.held.close()
 
 
-def take(run: str | Path, secrets: Mapping[str, Any], home: Path | None = None, durable: bool = True) -> Taken:
+def take(run: str | Path, secrets: Mapping[str, Any], home: Path | None = None, durable: bool = True) -> Stopped:
     """Take a run; raises ``RunBusy`` when another process has it."""
-    held = Held.open(runs.RunFolder(run if isinstance(run, Path) else runs.find(run, home)), durable)
+    held = Driver.open(runs.RunFolder(run if isinstance(run, Path) else runs.find(run, home)), durable)
     try:
         workflow = kept_workflow(held.folder, held.opened)
         held.read(seal(workflow, revealed(workflow, held.opened.inputs, secrets, home), home))
     except BaseException:
         held.close()
         raise
-    return Taken(held, workflow)
+    return Stopped(held, workflow)
 
 
 def started_where(opened: Opened, options: Options) -> Options:

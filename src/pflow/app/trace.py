@@ -93,7 +93,7 @@ def _inputs(folder: RunFolder, opened: Opened) -> dict[str, Any]:
 def _failure(scenes: Scenes, failure: Failure) -> dict[str, Any]:
     """Where a run failed, with what the node was given and what it saw."""
     visit = failure.chain[-1] if failure.chain else ""
-    extra = {"context": failure.context, "stack_trace": failure.stack_trace}
+    extra = {"context": failure.details, "stack_trace": failure.stack_trace}
     own = {"node_id": short(visit) or None, "visit": visit or None, **shown(failure), **extra}
     return own | (scenes.of(visit) if visit else {"params": None, "inputs": None, "shared": {}, "attempts": []})
 

@@ -66,8 +66,8 @@ class Viewer:
         run, opened = self._run, self._run.memory.opened
         outputs = run.root.values if run.root.plan.workflow.flat else run.root.outputs()
         values = {name: portable(brief(made)) for name, made in outputs.items()}
-        if run.root.live is not None:  # the session's conversations, each whole and once
-            values["contexts"] = {name: made.whole() for name, made in run.root.live.contexts.items()}
+        if run.root.streams is not None:  # the session's conversations, each whole and once
+            values["contexts"] = {name: made.whole() for name, made in run.root.streams.contexts.items()}
         state = state_view(story_of(run.memory, run.status, run.run_id, self._folder, run))
         metadata: dict[str, Any] = msgspec.to_builtins(opened) if opened is not None else {}
         for key in ("k", "c"):
@@ -91,8 +91,8 @@ class Viewer:
 def _answer(outcome: Outcome) -> dict[str, Any] | None:
     """What an agent said, as it said it: its text, the data in it, and what it used; None for other nodes."""
     made = outcome.outputs
-    if outcome.failure is not None and "answer" in outcome.failure.context:
-        return {"text": outcome.failure.context["answer"], "error": shown(outcome.failure)}
+    if outcome.failure is not None and "answer" in outcome.failure.details:
+        return {"text": outcome.failure.details["answer"], "error": shown(outcome.failure)}
     if not isinstance(made.get("text"), str) or "usage" not in made:
         return None
     data = next(iter(reversed(list(objects(made["text"])))), None)  # the last: an example comes before the answer

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pflow.nodes import NodeError, StepContext, node
-from pflow.nodes.process.run import Answer, Ended, run_process
+from pflow.nodes.process.run import Exit, SidePipe, run_process
 
 LARGEST = 100_000_000  # bytes of a result, as JSON
 # Packages whose name on the index is not the name they are imported by.
@@ -58,7 +58,7 @@ async def code(
     _check_requires(requires or [])
     variables = _variables(inputs or {}, input)
     request = {"code": _at_the_margin(code), "variables": variables, "requires": requires or []}
-    answer = Answer(LARGEST)
+    answer = SidePipe(LARGEST)
     # -P keeps this folder off the child's path, where our http.py and code.py would stand for Python's own.
     child = [sys.executable, "-X", "utf8", "-P", str(Path(__file__).with_name("code_child.py"))]
     ended = await run_process(step, child, data=_packed(request), timeout=timeout, answer=answer)
@@ -109,7 +109,7 @@ def _packed(request: dict[str, Any]) -> bytes:
     return json.dumps(pack(request)).encode()
 
 
-def _answered(answer: Answer, ended: Ended) -> dict[str, Any]:
+def _answered(answer: SidePipe, ended: Exit) -> dict[str, Any]:
     import json
 
     from pflow.builtins.code_child import unpack
@@ -133,7 +133,7 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def _check(said: dict[str, Any], variables: dict[str, Any], ended: Ended) -> None:
+def _check(said: dict[str, Any], variables: dict[str, Any], ended: Exit) -> None:
     """Raise what the child reports instead of a result."""
     if module := said.get("missing"):
         raise NodeError(

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from pflow.builtins.http import is_text, text_of
-from pflow.builtins.transport import Received, Request, check_timeout, check_url, send
+from pflow.builtins.transport import HttpRequest, Received, check_timeout, check_url, send
 from pflow.nodes import NodeError, StepContext, node
 
 FORMS = ("text", "markdown", "raw")
@@ -32,7 +32,7 @@ async def fetch_url(step: StepContext, url: str, timeout: float | None = 30, as_
     if form not in FORMS:
         raise NodeError(f'as is "{as_}"', f"one of {', '.join(FORMS)}", kind="validation")
     check_timeout(timeout)
-    asked = Request("GET", check_url(url), {"Accept": _ACCEPT}, timeout=timeout, max_bytes=LARGEST)
+    asked = HttpRequest("GET", check_url(url), {"Accept": _ACCEPT}, timeout=timeout, max_bytes=LARGEST)
     answer = await send(step, asked)
     if answer.mime and not is_text(answer.mime):
         hint = "take http instead, which hands bytes on"

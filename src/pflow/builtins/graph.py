@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pflow.model.graph import CONTEXT, DATA
 from pflow.nodes import Flow, Inputs, NodeError, node, to_text
-from pflow.nodes.graph_api.flow import CONTEXT, DATA
 
 Config = Mapping[str, Any]
 Output = dict[str, Any]

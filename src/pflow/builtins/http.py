@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from pflow.builtins.transport import SAFE, Received, Request, check_timeout, check_url, send
+from pflow.builtins.transport import SAFE, HttpRequest, Received, check_timeout, check_url, send
 from pflow.nodes import NodeError, StepContext, node, to_text
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -75,7 +75,7 @@ async def http(
         sent[KEY] = quote(step.idempotency_key, safe="!#$&'()*+,/:;=?@[]~")
     if content is not None and method in _QUIET:
         step.log.warn(f"a body is sent with {method}, which most servers ignore; was method: POST meant?")
-    asked = Request(method, _with_query(url, params), sent, content, timeout, max_bytes, follow_redirects)
+    asked = HttpRequest(method, _with_query(url, params), sent, content, timeout, max_bytes, follow_redirects)
     answer = await send(step, asked)
     return {
         "response": _decoded(step, answer),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pflow.nodes import NodeError, StepContext, node, to_text
 
 if TYPE_CHECKING:
-    from pflow.llm.interface import Attachment, Message, Reply, Request, Usage
+    from pflow.llm.interface import Attachment, Reply, Request, Turn, Usage
 
 LARGEST = 20_000_000  # bytes of an attachment
 _KEPT = 2000  # characters of an answer that are shown with a failure
@@ -77,13 +77,13 @@ async def llm(
     that the package llm knows; without one, the setting ``model.default`` counts.
     """
     from pflow.documents.schema import check
-    from pflow.llm.interface import Message, Request
+    from pflow.llm.interface import Request, Turn
 
     if not prompt.strip():
         raise NodeError("prompt is empty", "say what is asked", kind="validation")
     attached = tuple(_attachment(step, item) for item in _listed(attachments))
-    messages = [Message("system", system)] if system else []
-    messages.append(Message("user", prompt, attachments=attached))
+    messages = [Turn("system", system)] if system else []
+    messages.append(Turn("user", prompt, attachments=attached))
     wanted = None if schema is None else check(schema)
     request = Request(tuple(messages), temperature, max_tokens, seed, wanted)
     if wanted is None:
@@ -104,14 +104,14 @@ async def llm(
 )
 async def summarize(step: StepContext, text: str, words: int = 150, model: str = "") -> dict[str, Any]:
     """Say what a text says, in at most ``words`` words."""
-    from pflow.llm.interface import Message, Request
+    from pflow.llm.interface import Request, Turn
 
     if words < 1:
         raise NodeError(f"words is {words}", "give a number above 0", kind="validation")
     if not text.strip():
         return {"summary": "", "llm_usage": _usage([])}
     system = f"Summarize the user's text in at most {words} words. Answer with the summary and nothing else."
-    request = Request((Message("system", system), Message("user", text)))
+    request = Request((Turn("system", system), Turn("user", text)))
     reply = await _asked(step, model, request, 1)
     return {"summary": reply.text.strip(), "llm_usage": _usage([reply])}
 
@@ -148,7 +148,7 @@ async def _fitting(step: StepContext, model: str, request: Request, repairs: int
     )
 
 
-def _with(request: Request, messages: tuple[Message, ...]) -> Request:
+def _with(request: Request, messages: tuple[Turn, ...]) -> Request:
     import msgspec
 
     return msgspec.structs.replace(request, messages=messages)
@@ -166,12 +166,12 @@ def _read(reply: Reply, schema: dict[str, Any]) -> tuple[Any, str]:
     return value, problem(value, schema)
 
 
-def _sent_back(text: str, wrong: str) -> list[Message]:
-    from pflow.llm.interface import Message
+def _sent_back(text: str, wrong: str) -> list[Turn]:
+    from pflow.llm.interface import Turn
 
     return [
-        Message("assistant", text),
-        Message("user", f"This does not fit the schema: {wrong}. Answer again, with nothing but JSON that fits."),
+        Turn("assistant", text),
+        Turn("user", f"This does not fit the schema: {wrong}. Answer again, with nothing but JSON that fits."),
     ]
 
 

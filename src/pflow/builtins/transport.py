@@ -26,7 +26,7 @@ _CREDENTIAL = (
 )
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """What to send, checked."""
 
     method: str
@@ -70,7 +70,7 @@ class Received(NamedTuple):
         return found[1] if found else ""
 
 
-async def send(step: StepContext, asked: Request) -> Received:
+async def send(step: StepContext, asked: HttpRequest) -> Received:
     """Send a request; raises ``NodeError`` for anything but a whole answer with a good status."""
     httpx = _httpx()
     started = perf_counter()
@@ -141,7 +141,9 @@ def shown_url(url: str) -> str:
 # ── the exchange ──
 
 
-async def _exchange(step: StepContext, client: httpx.AsyncClient, request: httpx.Request, asked: Request) -> Received:
+async def _exchange(
+    step: StepContext, client: httpx.AsyncClient, request: httpx.Request, asked: HttpRequest
+) -> Received:
     """Send, and follow redirects."""
     for _ in range(REDIRECTS + 1):
         response = await _send(step, client, request, asked)
@@ -155,7 +157,9 @@ async def _exchange(step: StepContext, client: httpx.AsyncClient, request: httpx
     raise NodeError(f"{asked.shown}: more than {REDIRECTS} redirects", "does it redirect in a circle?", "http")
 
 
-async def _send(step: StepContext, client: httpx.AsyncClient, request: httpx.Request, asked: Request) -> httpx.Response:
+async def _send(
+    step: StepContext, client: httpx.AsyncClient, request: httpx.Request, asked: HttpRequest
+) -> httpx.Response:
     """One request, until an answer begins; repeated only where nothing can have happened yet."""
 
     async def once() -> httpx.Response:
@@ -183,7 +187,7 @@ async def _send(step: StepContext, client: httpx.AsyncClient, request: httpx.Req
     return await patiently(once, (_httpx().TransportError, NodeError), pause, tell)
 
 
-async def _received(response: httpx.Response, asked: Request) -> Received:
+async def _received(response: httpx.Response, asked: HttpRequest) -> Received:
     """Read the answer, if it is a good one; a redirect is when it was asked not to be followed."""
     if not (response.is_success or (response.is_redirect and not asked.follow_redirects)):
         raise await _refused(response, asked)
@@ -223,7 +227,7 @@ def _repeatable(error: Exception, method: str) -> bool:
     return lost and method in SAFE
 
 
-async def _refused(response: httpx.Response, asked: Request) -> NodeError:
+async def _refused(response: httpx.Response, asked: HttpRequest) -> NodeError:
     """A status that is no success, with the beginning of what the server says about it."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
@@ -260,13 +264,13 @@ def _advice(status: int, wait: float | None) -> str:
     return "the server failed, not the request" if status >= 500 else ""
 
 
-def _too_long(response: httpx.Response, asked: Request) -> NodeError:
+def _too_long(response: httpx.Response, asked: HttpRequest) -> NodeError:
     details: dict[str, object] = {"status_code": response.status_code, "max_bytes": asked.max_bytes}
     text = f"{asked.shown}: the answer is over {asked.max_bytes:,} bytes"
     return NodeError(text, "raise max_bytes, or ask for less", "http", details)
 
 
-def _failed(error: httpx.HTTPError, asked: Request) -> NodeError:
+def _failed(error: httpx.HTTPError, asked: HttpRequest) -> NodeError:
     """A request without a whole answer."""
     details: dict[str, object] = {"method": asked.method, "url": asked.hide(shown_url(asked.url))}
     found = list(causes(error))
@@ -280,7 +284,7 @@ def _failed(error: httpx.HTTPError, asked: Request) -> NodeError:
     return NodeError(f"{asked.shown}: {asked.hide(reason(error))}", hint, "http", details)
 
 
-def _secrets(asked: Request) -> Iterator[str]:
+def _secrets(asked: HttpRequest) -> Iterator[str]:
     """Every text in a request that nobody else should see."""
     from base64 import b64encode
 

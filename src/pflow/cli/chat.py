@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from pflow.app.session import Session
 from pflow.app.wording import one_line
 from pflow.cli.person import Typed
-from pflow.cli.progress import Lines
+from pflow.cli.progress import Progress
 from pflow.cli.screen import write
 from pflow.model.event import Envelope
 from pflow.model.records import Asked
@@ -31,7 +31,7 @@ _COMMANDS = {
 class Chat:
     """The conversation of one run."""
 
-    def __init__(self, lines: Lines, out: TextIO, silent: bool) -> None:
+    def __init__(self, lines: Progress, out: TextIO, silent: bool) -> None:
         self.terminal = sys.stdin is not None and sys.stdin.isatty() and lines.screen.stream.isatty()
         self.spoken = False  # something was said on stdout
         self._lines = lines

@@ -7,7 +7,7 @@ import sys
 
 from pflow.app.consent import confirm, unconfirmed
 from pflow.app.explain import Row
-from pflow.app.stopped import Taken
+from pflow.app.stopped import Stopped
 from pflow.app.wording import one_line, shortened
 from pflow.cli.line import Line
 from pflow.cli.screen import Screen
@@ -34,7 +34,7 @@ def _asked(workflow: Workflow, rows: list[Row], screen: Screen) -> bool:
     return _yes("run it?", screen)
 
 
-def to_go_on(line: Line, taken: Taken, screen: Screen) -> bool:
+def to_go_on(line: Line, taken: Stopped, screen: Screen) -> bool:
     """Whether a run may go on with the documents that it keeps; what changed of them since is told."""
     found = taken.drift()
     if not found:

@@ -20,7 +20,7 @@ from pflow.cli.chat import Chat
 from pflow.cli.errors import failed_view, print_json, told
 from pflow.cli.line import Line
 from pflow.cli.person import Person
-from pflow.cli.progress import QUIET, VERBOSE, Lines
+from pflow.cli.progress import QUIET, VERBOSE, Progress
 from pflow.cli.report import report
 from pflow.cli.screen import Screen, write
 from pflow.errors import PflowError, UsageError
@@ -40,7 +40,7 @@ class Drive:
         self._chat = chat
         self.chat: Chat | None = None  # the conversation, for a graph
         talking = chat and sys.stdin is not None and sys.stdin.isatty() and line.level < VERBOSE
-        self.lines = Lines(self.screen, QUIET) if talking else _lines(self.screen, line.level)
+        self.lines = Progress(self.screen, QUIET) if talking else _lines(self.screen, line.level)
         self.session: Session | None = None
         self._timeout = line.number("timeout")
         self._events: Events | None = None
@@ -159,12 +159,12 @@ def _finish(work: Awaitable[Result]) -> Result:
         loop.close()
 
 
-def _lines(screen: Screen, level: int) -> Lines:
+def _lines(screen: Screen, level: int) -> Progress:
     if level > QUIET and screen.terminal:
-        from pflow.cli.live import Live
+        from pflow.cli.live import LiveProgress
 
-        return Live(screen, level)
-    return Lines(screen, level)
+        return LiveProgress(screen, level)
+    return Progress(screen, level)
 
 
 def _catchable() -> list[signal.Signals]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from pflow.cli.progress import NORMAL, Lines, Working
+from pflow.cli.progress import NORMAL, Progress, Working
 from pflow.cli.screen import Screen, lasted
 from pflow.model.event import Envelope
 
@@ -21,7 +21,7 @@ _DOTS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BAR = 12  # characters
 
 
-class Live(Lines):
+class LiveProgress(Progress):
     """Lines, with a view of the nodes at work below them."""
 
     def __init__(self, screen: Screen, level: int) -> None:
@@ -127,7 +127,7 @@ class Live(Lines):
 class Printed:
     """Stands in for a standard stream while the view is there; in everything but writing it is stderr."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveProgress) -> None:
         self._live = live
         self._rest = ""
 

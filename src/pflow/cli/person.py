@@ -12,7 +12,7 @@ from typing import Any
 
 from pflow.app.runs import choice_of
 from pflow.app.wording import shortened
-from pflow.cli.progress import Lines
+from pflow.cli.progress import Progress
 from pflow.model.records import Asked, Decision
 from pflow.model.visit import short
 
@@ -64,7 +64,7 @@ def _wake(readable: asyncio.Future[None]) -> None:
 class Person:
     """Whoever sits at the terminal, if anybody does."""
 
-    def __init__(self, lines: Lines, present: bool, yes: bool) -> None:
+    def __init__(self, lines: Progress, present: bool, yes: bool) -> None:
         self.present = present
         self._lines = lines
         self._yes = yes  # yes-or-no questions need not be asked

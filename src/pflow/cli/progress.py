@@ -36,7 +36,7 @@ class Working:
         self.total: float | None = None
 
 
-class Lines:
+class Progress:
     """Subscribes to a run's feed and says what happens, line by line."""
 
     def __init__(self, screen: Screen, level: int) -> None:

@@ -11,7 +11,7 @@ from pflow.app.session import Session
 from pflow.app.wording import one_line, shortened
 from pflow.cli.errors import print_json, told
 from pflow.cli.line import Line
-from pflow.cli.progress import NORMAL, QUIET, VERBOSE, Lines
+from pflow.cli.progress import NORMAL, QUIET, VERBOSE, Progress
 from pflow.cli.screen import lasted, result
 from pflow.errors import UsageError
 from pflow.model.records import Asked, Failure
@@ -22,7 +22,7 @@ LAST = 10  # lines of what a command said before it failed
 EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
 
 
-def report(made: Result, session: Session, line: Line, lines: Lines, why: str = "", spoken: bool = False) -> int:
+def report(made: Result, session: Session, line: Line, lines: Progress, why: str = "", spoken: bool = False) -> int:
     """Tell how a run went, and return the exit code; ``why`` is why it was cancelled here.
 
     What was ``spoken`` while the run went on is not told again.
@@ -40,7 +40,7 @@ def report(made: Result, session: Session, line: Line, lines: Lines, why: str = 
     return EXIT.get(made.status, 1) if delivered else 1
 
 
-def _deliver(made: Result, session: Session, line: Line, lines: Lines) -> bool:
+def _deliver(made: Result, session: Session, line: Line, lines: Progress) -> bool:
     """The result to stdout, where with --events - there are only lines of JSON; False when it is not to be had."""
     key, only_lines = line.value("output"), line.value("events") == "-"
     try:
@@ -70,7 +70,7 @@ def print_value(value: Any) -> None:
         result(json_pretty(value))
 
 
-def _summary(made: Result, lines: Lines) -> None:
+def _summary(made: Result, lines: Progress) -> None:
     name = made.workflow or made.run_id
     if not made.duration:
         lines.say(f"✓ {name} is complete already: nothing was left to do · {made.run_id}")
@@ -91,7 +91,7 @@ def _summary(made: Result, lines: Lines) -> None:
     lines.say(f"✓ {name} completed: {', '.join(parts)} · {made.run_id}")
 
 
-def _explain(made: Result, session: Session, lines: Lines, why: str) -> None:
+def _explain(made: Result, session: Session, lines: Progress, why: str) -> None:
     if made.status == "paused":
         _paused(made, lines)
     elif made.status == "interrupted":
@@ -103,7 +103,7 @@ def _explain(made: Result, session: Session, lines: Lines, why: str) -> None:
         _failed(made, session, lines)
 
 
-def _failed(made: Result, session: Session, lines: Lines) -> None:
+def _failed(made: Result, session: Session, lines: Progress) -> None:
     failure = made.error or Failure("failed", "the run failed")
     place = outcome.place_of(failure, session.plan)
     where = f"{place}: " if place is not None and place.file else ""
@@ -112,7 +112,7 @@ def _failed(made: Result, session: Session, lines: Lines) -> None:
     if failure.hint:
         lines.say(f"  hint: {shortened(failure.hint)}", QUIET)
     for name in ("stderr", "stdout"):
-        said = str(failure.context.get(name) or "").rstrip().splitlines()
+        said = str(failure.details.get(name) or "").rstrip().splitlines()
         if len(said) > 1:  # one line is in the message
             last = "\n".join(f"    {one_line(text)}" for text in said[-LAST:])
             lines.say(f"  {name}{' ends' * (len(said) > LAST)}:\n{last}")
@@ -125,7 +125,7 @@ def _next(made: Result) -> str:
     return f"  next: pflow resume {made.run_id}   (what completed is not repeated)\n        pflow trace {made.run_id}"
 
 
-def _paused(made: Result, lines: Lines) -> None:
+def _paused(made: Result, lines: Progress) -> None:
     """Who is waited for, and the command that answers."""
     for visit, failure in made.held.items():
         lines.say(f"⏸ Paused: node '{short(visit)}' is held: {shortened(failure.message)}", QUIET)

@@ -18,8 +18,9 @@ from typing import Any
 from pflow.documents.read import Cell, Reading
 from pflow.documents.source import Source
 from pflow.errors import Problem, UsageError
+from pflow.model.graph import CONTEXT, DATA
 from pflow.model.workflow import Edge, Node, Workflow
-from pflow.nodes.graph_api.flow import CONTEXT, DATA, handle
+from pflow.nodes.graph_api.flow import handle
 from pflow.planning.wires import ENTRY
 
 NAME = "hifide"

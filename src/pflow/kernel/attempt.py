@@ -158,7 +158,7 @@ class Failed(Exception):
 def delay_before(policy: Policy, failure: Failure, tried: int) -> float | None:
     """Seconds to wait before the next attempt, or None when this was the last; ``tried`` counts from 1."""
     rule: Retry = policy.by_kind.get(failure.kind, policy.retry)
-    if tried >= rule.attempts or failure.kind in _UNCHANGING or failure.context.get("reason") == "unknown":
+    if tried >= rule.attempts or failure.kind in _UNCHANGING or failure.details.get("reason") == "unknown":
         return None
     if rule.backoff == "constant":
         return rule.delay

@@ -44,7 +44,7 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
     started = perf_counter()
     visit, kind, policy = ready.visit, ready.planned.type, ready.planned.node.policy
     if visit.id in run.memory.begun and not ready.begun:
-        settled = await run.desk.settle(scope, ready, run.memory.begun[visit.id])
+        settled = await run.people.settle(scope, ready, run.memory.begun[visit.id])
         if settled is not None:
             return settled
     if run.reuse.claims and ready.call is not None and not kind.composite:
@@ -72,7 +72,7 @@ async def execute(run: Run, scope: Scope, ready: Ready) -> Outcome:
         if kind.on_trial:
             trial.failed(run, scope, ready, made)
         if made.kind == "budget":
-            await run.desk.hold(ready, made)  # nothing was done: it goes on when there is more to spend
+            await run.people.hold(ready, made)  # nothing was done: it goes on when there is more to spend
             continue
         delay = delay_before(policy, made, ready.attempt - first)
         if delay is None:

@@ -39,7 +39,7 @@ def look(scope: Scope, visit: Visit, run_id: str, reuse: Reuse, shared: dict[str
     except (BindingError, ExpressionError, UsageError) as error:
         failure = Failure("binding", error.message, error.hint, type(error).__name__)
         return Look(outcome=Outcome("failed", failure=failure, attempts=0))
-    if not reuse.active or scope.live is not None:  # graphs are never cached
+    if not reuse.active or scope.streams is not None:  # graphs are never cached
         return Look(params)
     call = Call(run_id, visit, scope.plan, planned, params, scope.upstream(planned), scope.values, shared)
     if planned.type.composite:  # its own nodes are looked at

@@ -29,7 +29,7 @@ HELD = "held"
 _LOOK = 0.2  # seconds between looks into the inbox
 
 
-class Desk:
+class People:
     """The people that one run waits for, and the messages that reach it."""
 
     def __init__(self, run: Run) -> None:
@@ -101,7 +101,7 @@ class Desk:
         """Hold a visit that cannot go on now, until the run is resumed with more."""
         run, visit = self._run, ready.visit.id
         run.note_usage(ready)
-        if not failure.context.get("acted"):  # else its intent stands, and it is in doubt
+        if not failure.details.get("acted"):  # else its intent stands, and it is in doubt
             run.note(Tried(run.clock.now(), visit, ready.attempt, failure))
         ready.attempt += 1
         ready.begun = False

@@ -19,7 +19,7 @@ from pflow.planning.plan import Plan, Values
 TURN = 16
 
 
-class Log(Protocol):
+class RecordLog(Protocol):
     """Where records go."""
 
     def append(self, record: AnyRecord) -> None:

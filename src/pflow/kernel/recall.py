@@ -31,7 +31,7 @@ async def claim(run: Run, scope: Scope, ready: Ready) -> Outcome | None:
         return None  # our own, and settled already
     text = f"it was cut off in run {found.run_id} and may have taken effect"
     run.say(scope, ready, "log", {"level": "warn", "message": text})
-    return await run.desk.settle(scope, ready, 0)
+    return await run.people.settle(scope, ready, 0)
 
 
 def take(run: Run, found: Recalled) -> Outcome:

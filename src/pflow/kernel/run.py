@@ -19,8 +19,8 @@ from pflow.kernel.clock import Clock, SystemClock
 from pflow.kernel.execute import execute, prepare
 from pflow.kernel.hub import Hub
 from pflow.kernel.memory import Memory
-from pflow.kernel.people import Desk
-from pflow.kernel.ports import Guide, Log, Watcher
+from pflow.kernel.people import People
+from pflow.kernel.ports import Guide, RecordLog, Watcher
 from pflow.kernel.scope import Ready, Scope, cancelled
 from pflow.kernel.waits import Waits
 from pflow.model.records import (
@@ -59,7 +59,7 @@ class Run:
         plan: Plan,
         values: Values,
         run_id: str,
-        journal: Log,
+        journal: RecordLog,
         *,
         width: int = 1,
         hub: Hub | None = None,
@@ -77,8 +77,8 @@ class Run:
         self.guide = guide or Guide()
         self.workspace = workspace or Path.cwd()
         self.memory = Memory()
-        self.desk = Desk(self)
-        self.waits = Waits(self.desk.pause_if_stuck)
+        self.people = People(self)
+        self.waits = Waits(self.people.pause_if_stuck)
         self.root = Scope(plan, values, "", "", width, spin=self.guide.spin)
         self.left: Literal["", "paused", "interrupted"] = ""  # why the run was left unfinished
         self.watcher: Watcher | None = None
@@ -105,12 +105,12 @@ class Run:
         """Run until the end, a pause or an interrupt; see ``status`` for which."""
         self._done = asyncio.get_running_loop().create_future()
         events.phase(self, "phase:start")
-        self.desk.open()
+        self.people.open()
         try:
             self.enter(self.root)
             await self._done
         finally:
-            self.desk.close()
+            self.people.close()
             await self._leave()
         if self._error is not None:
             raise self._error
@@ -187,8 +187,8 @@ class Run:
             if type(fact) is Ended:
                 self._tell_ended(scope, fact)
             commands = scope.take(fact)
-            if scope.live is not None and type(fact) is Ended and self.hub.sinks:
-                events.conversations(self, scope, fact.visit, scope.live.changed)
+            if scope.streams is not None and type(fact) is Ended and self.hub.sinks:
+                events.conversations(self, scope, fact.visit, scope.streams.changed)
             self._apply(scope, commands)
             posted.popleft()  # only now: what was posted meanwhile waits for its turn
 

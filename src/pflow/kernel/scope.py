@@ -31,7 +31,7 @@ from pflow.schedulers.protocol import Scheduler
 from pflow.schedulers.topological import Topological
 
 if TYPE_CHECKING:
-    from pflow.kernel.streams import Live
+    from pflow.kernel.streams import Streams
 
 SPIN = 1000  # how often a graph may come back to its nodes without waiting for anybody
 
@@ -65,7 +65,7 @@ class Scope:
         self.prefix = prefix  # of the visit ids in it: "" or "sub#1/"
         self.label = label  # of the tasks in it, for events: "" or "sub/"
         self.scheduler: Scheduler = scheduler_for(plan, values, prefix, width, spin)
-        self.live = live_for(plan)
+        self.streams = streams_for(plan)
         self.lineages: dict[str, str] = {}
         self.base = ""  # the lineage of what this scope was given
         self.outer: Scope | None = None  # the scope whose values this one sees
@@ -90,8 +90,8 @@ class Scope:
         if type(fact) is Ended:
             self._fold(fact.visit, fact.outcome)
         elif type(fact) is Asked:
-            if self.live is not None:
-                self.live.ask(fact)
+            if self.streams is not None:
+                self.streams.ask(fact)
         elif type(fact) is Reopened:
             self.finish = None
         return self.scheduler.on(fact)
@@ -108,9 +108,9 @@ class Scope:
             case Finish():
                 self.finish = command
             case Feed() | Answer():
-                if self.live is None:
+                if self.streams is None:
                     raise InternalError(f"the scheduler of {self.plan.workflow.name!r} cannot command: {command}")
-                self.live.take(command)
+                self.streams.take(command)
             case Say():
                 pass
             case _:
@@ -131,8 +131,8 @@ class Scope:
         self.stopping.pop(visit, None)
         leave(self.values, node, outcome, self.plan.workflow.flat)
         self.lineages[node] = outcome.lineage
-        if self.live is not None:
-            self.live.ended(visit, outcome)
+        if self.streams is not None:
+            self.streams.ended(visit, outcome)
 
     def route(self, visit: Visit, outcome: Outcome) -> Outcome:
         """The outcome with where it leads to, for a scheduler that goes by routes."""
@@ -158,13 +158,13 @@ class Scope:
         return {node_id: self.values[node_id] for node_id in self.plan.graph.ids if node_id in self.values}
 
 
-def live_for(plan: Plan) -> Live | None:
+def streams_for(plan: Plan) -> Streams | None:
     """What a scope needs in which values flow into visits under way."""
     if plan.workflow.scheduler != "reactive":
         return None
-    from pflow.kernel.streams import Live
+    from pflow.kernel.streams import Streams
 
-    return Live()
+    return Streams()
 
 
 def scheduler_for(plan: Plan, values: Values, prefix: str, width: int, spin: int) -> Scheduler:
@@ -174,9 +174,9 @@ def scheduler_for(plan: Plan, values: Values, prefix: str, width: int, spin: int
 
         return Reactive(plan.graph, prefix, spin)
     if plan.workflow.scheduler == "routed":
-        from pflow.schedulers.routed import Routed
+        from pflow.schedulers.routed import Routing
 
-        return Routed(plan.graph, prefix)
+        return Routing(plan.graph, prefix)
     return Topological(plan.graph, values, prefix, width)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pflow.errors import NodeError
 from pflow.kernel import composite, events
 from pflow.kernel.scope import Scope
-from pflow.kernel.streams import Stream
+from pflow.kernel.streams import VisitStream
 from pflow.model.records import Space, Stored, Visit
 from pflow.model.value import plain
 from pflow.nodes.registry import Registry
@@ -61,11 +61,11 @@ class Step(StepContext):
     async def ask(self, question: str, choices: tuple[str, ...] | list[str] = ()) -> Any:
         """Wait for a person's answer."""
         n, self.asks = self.asks, self.asks + 1
-        return await self.run.desk.ask(self, self.scope, n, question, tuple(choices))
+        return await self.run.people.ask(self, self.scope, n, question, tuple(choices))
 
-    def stream(self) -> Stream | None:
+    def stream(self) -> VisitStream | None:
         """What flows into the step while it is under way."""
-        return None if self.scope.live is None else Stream(self.run, self.scope, self.scope.live, self)
+        return None if self.scope.streams is None else VisitStream(self.run, self.scope, self.scope.streams, self)
 
     async def run_workflow(self, workflow: Any, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run a workflow inside the step."""

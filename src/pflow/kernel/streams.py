@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Ask = tuple[str, int]  # port, n
 
 
-class Live:
+class Streams:
     """What a reactive scope holds beside its scheduler."""
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ class Live:
         return known is None or known.key != made.key
 
 
-class Stream:
+class VisitStream:
     """The live inputs of one attempt."""
 
-    def __init__(self, run: Run, scope: Scope, live: Live, step: StepContext) -> None:
+    def __init__(self, run: Run, scope: Scope, live: Streams, step: StepContext) -> None:
         self._run = run
         self._scope = scope
         self._live = live

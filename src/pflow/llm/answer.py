@@ -67,7 +67,7 @@ class _Wish:
         self.arguments: dict[str, Any] | None = None  # where a server sends them whole
 
 
-class Answer:
+class Completion:
     """An answer, as far as it has arrived."""
 
     def __init__(self, model: str) -> None:

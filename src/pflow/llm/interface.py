@@ -15,7 +15,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 OnText = Callable[[str], None]  # called with each piece of the answer as it arrives
 
 
-class Retry(msgspec.Struct, frozen=True):
+class RetryNotice(msgspec.Struct, frozen=True):
     """A call that failed before anything of its answer arrived, and is about to be repeated."""
 
     attempt: int  # the one that failed, counted from 1
@@ -23,7 +23,7 @@ class Retry(msgspec.Struct, frozen=True):
     delay: float  # seconds until the next
 
 
-OnRetry = Callable[[Retry], None]
+OnRetry = Callable[[RetryNotice], None]
 
 
 class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,7 +50,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: dict[str, Any] = {}
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of a conversation."""
 
     role: Role
@@ -63,7 +63,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call of a model."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None

@@ -19,9 +19,9 @@ import msgspec
 
 from pflow.errors import NodeError
 from pflow.http import BACKOFF, LONGEST_WAIT, certificates, package, reason, retry_after
-from pflow.llm.answer import DONE, Answer, document, events, message_of
+from pflow.llm.answer import DONE, Completion, document, events, message_of
 from pflow.llm.errors import ModelError, excerpt
-from pflow.llm.interface import Attachment, Message, OnRetry, OnText, Reply, Request, Tool, Usage
+from pflow.llm.interface import Attachment, OnRetry, OnText, Reply, Request, Tool, Turn, Usage
 from pflow.llm.prices import cost
 from pflow.llm.repeat import patiently
 from pflow.model.redact import HIDDEN
@@ -68,7 +68,7 @@ class OpenAI:
 
     async def _once(self, body: dict[str, Any], on_text: OnText | None) -> Reply:
         httpx = _httpx()
-        answer = Answer(self.model)
+        answer = Completion(self.model)
         try:
             async with self._client() as client, client.stream("POST", "/chat/completions", json=body) as response:
                 if not response.is_success:
@@ -105,7 +105,7 @@ class OpenAI:
     def _shown(self) -> str:
         return f"{self.model} at {self.url}"
 
-    def _dropped(self, error: Exception, answer: Answer) -> ModelError:
+    def _dropped(self, error: Exception, answer: Completion) -> ModelError:
         text = f"{self._shown}: {reason(error)}"
         if answer.begun:
             return ModelError(f"{text}, in the middle of the answer", "what arrived was thrown away; try again")
@@ -206,7 +206,7 @@ def _function(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Turn) -> dict[str, Any]:
     made: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.attachments:
         texts = [{"type": "text", "text": message.content}] if message.content else []
@@ -249,7 +249,7 @@ class _Cut(Exception):
     """A stream ended before the answer did."""
 
 
-async def _pieces(response: httpx.Response, answer: Answer) -> AsyncGenerator[str]:
+async def _pieces(response: httpx.Response, answer: Completion) -> AsyncGenerator[str]:
     """The texts of an answer as they arrive; ends when the answer is whole."""
     type_ = response.headers.get("content-type", "")
     if "json" in type_ or "html" in type_:  # a server that does not stream, or something else altogether

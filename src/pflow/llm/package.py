@@ -17,7 +17,7 @@ from pflow.errors import NodeError, suggest
 from pflow.http import BACKOFF
 from pflow.llm.answer import LARGEST
 from pflow.llm.errors import ModelError, excerpt
-from pflow.llm.interface import Message, OnRetry, OnText, Reply, Request, ToolCall, Usage
+from pflow.llm.interface import OnRetry, OnText, Reply, Request, ToolCall, Turn, Usage
 from pflow.llm.openai import too_many
 from pflow.llm.prices import cost
 from pflow.llm.repeat import patiently
@@ -85,7 +85,7 @@ class Packaged:
 
         messages, schema = request.messages, request.schema
         if schema is not None and not self._model.supports_schema:
-            messages, schema = (*messages, Message("user", _instruction(schema))), None
+            messages, schema = (*messages, Turn("user", _instruction(schema))), None
         tools = [llm.Tool(tool.name, tool.description, dict(tool.parameters)) for tool in request.tools]
         return self._model.prompt(
             **_turn(messages),
@@ -213,7 +213,7 @@ def _instruction(schema: dict[str, Any]) -> str:
     return f"Answer with nothing but JSON that fits this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
 
 
-def _turn(messages: tuple[Message, ...]) -> dict[str, Any]:
+def _turn(messages: tuple[Turn, ...]) -> dict[str, Any]:
     """Messages as arguments: one question the way that every plugin understands, a conversation as a list."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
@@ -227,21 +227,21 @@ def _turn(messages: tuple[Message, ...]) -> dict[str, Any]:
     return {"messages": [_message(message, names) for message in messages]}
 
 
-def _message(message: Message, names: Mapping[str, str]) -> Any:
+def _message(message: Turn, names: Mapping[str, str]) -> Any:
     from llm.parts import AttachmentPart, TextPart, ToolCallPart, ToolResultPart
-    from llm.parts import Message as Turn
+    from llm.parts import Message as Sent
 
     if message.role == "tool":
         name = names.get(message.tool_call_id, "")
         result = ToolResultPart(name=name, output=message.content, tool_call_id=message.tool_call_id)
-        return Turn("tool", [result])
+        return Sent("tool", [result])
     parts: list[Any] = [TextPart(message.content)] if message.content else []
     parts += [ToolCallPart(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
     parts += [AttachmentPart(attachment) for attachment in _attachments(message)]
-    return Turn(message.role, parts)
+    return Sent(message.role, parts)
 
 
-def _attachments(message: Message) -> list[Any]:
+def _attachments(message: Turn) -> list[Any]:
     import llm
 
     return [

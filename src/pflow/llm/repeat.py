@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from pflow import http
 from pflow.llm.errors import ModelError
-from pflow.llm.interface import OnRetry, Reply, Retry
+from pflow.llm.interface import OnRetry, Reply, RetryNotice
 
 
 async def patiently(call: Callable[[], Awaitable[Reply]], on_retry: OnRetry | None) -> Reply:
@@ -14,6 +14,6 @@ async def patiently(call: Callable[[], Awaitable[Reply]], on_retry: OnRetry | No
 
     def tell(error: ModelError, attempt: int, wait: float) -> None:
         if on_retry is not None:
-            on_retry(Retry(attempt, error.message, wait))
+            on_retry(RetryNotice(attempt, error.message, wait))
 
     return await http.patiently(call, ModelError, lambda error, _: error.wait, tell)

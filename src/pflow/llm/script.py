@@ -32,7 +32,7 @@ from pflow.llm.repeat import patiently
 _HINT = "see the examples in pflow.llm.script"
 
 
-class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One answer of a script."""
 
     text: str = ""
@@ -56,13 +56,13 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Script:
     """The answers of one file, and the calls that were made."""
 
-    def __init__(self, lines: tuple[Line, ...], record: Path | None = None) -> None:
+    def __init__(self, lines: tuple[ScriptLine, ...], record: Path | None = None) -> None:
         self.calls: list[Request] = []
         self._matching = [line for line in lines if line.match]
         self._next = iter([line for line in lines if not line.match])
         self._record = record
 
-    def answer(self, request: Request) -> Line:
+    def answer(self, request: Request) -> ScriptLine:
         """The line for a call."""
         self.calls.append(request)
         if self._record is not None:
@@ -135,12 +135,12 @@ def _read(path: Path) -> Script:
         given = given if isinstance(given, dict) else {"answers": given}
         lines = [{"text": item} if isinstance(item, str) else item for item in given.get("answers") or []]
         record = path.parent / str(given["calls"]) if given.get("calls") else None
-        return Script(msgspec.convert(lines, tuple[Line, ...], strict=False), record)
+        return Script(msgspec.convert(lines, tuple[ScriptLine, ...], strict=False), record)
     except (WorkflowError, msgspec.ValidationError) as error:
         raise NodeError(f"{path} is no script: {excerpt(str(error))}", _HINT, "validation") from None
 
 
-def _failure(line: Line, begun: bool) -> ModelError:
+def _failure(line: ScriptLine, begun: bool) -> ModelError:
     wait = None if begun or line.error not in ("rate_limit", "dropped") else line.retry_after
     if line.error == "dropped":
         where = ", in the middle of the answer" if begun else ""

@@ -13,7 +13,7 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 
 
-class Abandoned(Exception):
+class NobodyWaits(Exception):
     """Nobody waits for the work any more: raised inside it, where it next says something."""
 
 
@@ -28,7 +28,7 @@ async def in_thread(work: Callable[[Say], T], on_text: Say | None = None) -> T:
 
     def say(piece: str) -> None:
         if left.is_set():
-            raise Abandoned
+            raise NobodyWaits
         if on_text is not None:
             loop.call_soon_threadsafe(on_text, piece)
 

@@ -18,7 +18,7 @@ PREFIX = "mcp"
 _UNFIT = re.compile(r"[^A-Za-z0-9_./-]+")
 
 
-class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServerTool(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool of a server, as the server describes it."""
 
     name: str
@@ -33,7 +33,7 @@ class Offered(msgspec.Struct, frozen=True, omit_defaults=True):
 
     server: str
     at: float
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ServerTool, ...] = ()
     program: str = ""  # what the server calls itself
 
 

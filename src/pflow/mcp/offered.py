@@ -10,7 +10,7 @@ from pflow.nodes.registry import normal
 from pflow.nodes.type import NodeType
 
 
-class Synced:
+class SyncedTypes:
     """The types of every synced server, for the registry."""
 
     prefix = "mcp"

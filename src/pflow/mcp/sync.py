@@ -11,7 +11,7 @@ import msgspec
 
 from pflow.errors import PflowError
 from pflow.mcp import catalogue, config
-from pflow.mcp.catalogue import Offered, Tool, type_name
+from pflow.mcp.catalogue import Offered, ServerTool, type_name
 from pflow.mcp.connection import Connection
 from pflow.nodes.registry import normal
 
@@ -57,9 +57,9 @@ async def _asked(name: str, spec: config.Server) -> Offered:
         await connection.close()
 
 
-def _tool(tool: Any) -> Tool:
+def _tool(tool: Any) -> ServerTool:
     read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
-    return Tool(tool.name, tool.description or tool.title or "", tool.input_schema, tool.output_schema, read_only)
+    return ServerTool(tool.name, tool.description or tool.title or "", tool.input_schema, tool.output_schema, read_only)
 
 
 def _names(offered: Offered) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pflow.documents.schema import check, problem
 from pflow.errors import NodeError, UsageError
-from pflow.mcp.catalogue import Tool, type_name
+from pflow.mcp.catalogue import ServerTool, type_name
 from pflow.mcp.config import Server
 from pflow.mcp.pool import pool
 from pflow.model.value import digest
@@ -28,7 +28,7 @@ _ANNOTATIONS: dict[Any, Any] = {
 class ToolType(NodeType):
     """A tool of an MCP server as a node type: its schema says its params, its structured content is its outputs."""
 
-    def __init__(self, server: str, spec: Server, tool: Tool) -> None:
+    def __init__(self, server: str, spec: Server, tool: ServerTool) -> None:
         declared = Declared(type_name(server, tool.name), outputs=_outputs(tool), main_out="result")
         super().__init__(_caller(server, tool.name), declared, False, f'the MCP server "{server}"')
         self.doc = tool.description or f'The tool "{tool.name}" of the MCP server "{server}".'
@@ -75,16 +75,16 @@ def _caller(server: str, tool: str) -> Callable[..., Any]:
     return call
 
 
-def _plain(tool: Tool) -> list[Any]:
+def _plain(tool: ServerTool) -> list[Any]:
     return [tool.name, tool.description, tool.input_schema, tool.output_schema, tool.read_only]
 
 
-def _properties(tool: Tool) -> dict[str, Any]:
+def _properties(tool: ServerTool) -> dict[str, Any]:
     found = tool.input_schema.get("properties")
     return found if isinstance(found, dict) else {}
 
 
-def _params(tool: Tool) -> dict[str, Param]:
+def _params(tool: ServerTool) -> dict[str, Param]:
     required = tool.input_schema.get("required") or ()
     return {name: _param(name, field, name in required) for name, field in _properties(tool).items()}
 
@@ -102,7 +102,7 @@ def _lenient(param: Param) -> Callable[[Any], Any]:
     return converter(param) or (lambda value: value)
 
 
-def _outputs(tool: Tool) -> tuple[str, ...] | None:
+def _outputs(tool: ServerTool) -> tuple[str, ...] | None:
     """The outputs that the tool's own schema names; None where it has none, and anything may come."""
     schema = tool.output_schema
     fields = schema.get("properties") if schema is not None else None

@@ -12,7 +12,7 @@ from pflow.errors import PflowError, UsageError, suggest
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.questions import Asking
 from pflow.mcp_server.runs import Caller, answered
-from pflow.mcp_server.tools import OFFERS, Offer
+from pflow.mcp_server.tools import OFFERS, Tool
 from pflow.model.value import json_text
 from pflow.version import __version__
 
@@ -65,14 +65,14 @@ class Service:
         return asking.wanted(view, questions) or _result(view)
 
 
-def _described(offer: Offer) -> Any:
+def _described(offer: Tool) -> Any:
     from mcp import types
 
     hints = types.ToolAnnotations(read_only_hint=not offer.changes, open_world_hint=offer.drives)
     return types.Tool(name=offer.name, description=offer.description, input_schema=offer.schema, annotations=hints)
 
 
-def _checked(name: str, given: dict[str, Any]) -> Offer:
+def _checked(name: str, given: dict[str, Any]) -> Tool:
     offer = OFFERS.get(name)
     if offer is None:
         raise UsageError(f'there is no tool "{name}"', suggest(name, OFFERS, "tools"))

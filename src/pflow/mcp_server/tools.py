@@ -30,7 +30,7 @@ _GO_ON = {
 }
 
 
-class Offer(msgspec.Struct, frozen=True):
+class Tool(msgspec.Struct, frozen=True):
     """A tool: what a client is told of it, and what does it."""
 
     name: str
@@ -49,31 +49,31 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 _OFFERS = (
-    Offer(
+    Tool(
         "instructions",
         "How to write, run and improve pflow workflows, with examples that work. Read this first.",
         queries.instructions,
     ),
-    Offer(
+    Tool(
         "node_types",
         "List the node types that workflows can use here; with words, those that mention all of them.",
         queries.node_types,
         {"words": _TEXT},
     ),
-    Offer(
+    Tool(
         "describe_node_type",
         "A node type's params, outputs, effect and examples.",
         queries.describe_node_type,
         {"type": _TEXT},
         ("type",),
     ),
-    Offer(
+    Tool(
         "validate",
         "Check a workflow: every problem at once, each with its place and a hint. Runs nothing.",
         queries.validate,
         {"workflow": _WORKFLOW, "document": _DOCUMENT},
     ),
-    Offer(
+    Tool(
         "plan",
         "What a run would execute and what it would reuse, with the reasons. Runs nothing.",
         queries.plan,
@@ -85,7 +85,7 @@ _OFFERS = (
             "params": {"type": "boolean", "description": "Also show each node's params"},
         },
     ),
-    Offer(
+    Tool(
         "run",
         "Run a workflow and wait for its end. Nodes of a file that did not change since earlier runs are reused. "
         "Large values are cut; `field` fetches one whole. A run that failed, or waits for an answer, can be resumed.",
@@ -103,7 +103,7 @@ _OFFERS = (
         drives=True,
         changes=True,
     ),
-    Offer(
+    Tool(
         "resume",
         "Go on with a run that was stopped, failed or waits; what completed is not repeated.",
         runs.resume,
@@ -112,7 +112,7 @@ _OFFERS = (
         drives=True,
         changes=True,
     ),
-    Offer(
+    Tool(
         "reply",
         "Answer a question that a run asks, and go on with it.",
         runs.reply,
@@ -121,21 +121,21 @@ _OFFERS = (
         drives=True,
         changes=True,
     ),
-    Offer("cancel", "End a run for good.", queries.cancel, {"run": _RUN}, ("run",), changes=True),
-    Offer(
+    Tool("cancel", "End a run for good.", queries.cancel, {"run": _RUN}, ("run",), changes=True),
+    Tool(
         "runs",
         "The newest runs, and how they stand.",
         queries.runs,
         {"most": {"type": "integer", "minimum": 1, "maximum": 200}},
     ),
-    Offer(
+    Tool(
         "trace",
         "What happened in a run (the newest, if none is named): timeline, attempts, where and why it failed. "
         "With a node: what it was given and what it made.",
         queries.trace,
         {"run": _RUN, "node": _TEXT},
     ),
-    Offer(
+    Tool(
         "field",
         "One value of a run, whole: a path such as `fetch.response.items[0]`. A long one comes in stretches.",
         queries.field,
@@ -147,17 +147,17 @@ _OFFERS = (
         },
         ("run", "path"),
     ),
-    Offer(
+    Tool(
         "cache_status", "What is cached of a workflow file.", queries.cache_status, {"workflow": _FILE}, ("workflow",)
     ),
-    Offer(
+    Tool(
         "why",
         "Why a node of a workflow file would run again, or not: what changed since it last ran.",
         queries.why,
         {"workflow": _FILE, "node": _TEXT, "inputs": _INPUTS},
         ("workflow", "node"),
     ),
-    Offer(
+    Tool(
         "save",
         "Save a workflow, to run it by name from anywhere.",
         queries.save,
@@ -165,6 +165,6 @@ _OFFERS = (
         ("name",),
         changes=True,
     ),
-    Offer("workflows", "List the saved workflows.", queries.workflows),
+    Tool("workflows", "List the saved workflows.", queries.workflows),
 )
 OFFERS = {offer.name: offer for offer in _OFFERS}

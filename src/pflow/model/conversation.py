@@ -30,7 +30,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: int = PRIORITY
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a conversation differs from the one before it."""
 
     set: dict[str, str] = {}
@@ -54,11 +54,11 @@ class Conversation:
     system_instructions: str
     key: str  # names the content and how it came about
     base: Conversation | None
-    step: Step
+    step: Change
     _log: list[Message]
     _size: int
 
-    def __init__(self, base: Conversation | None, step: Step) -> None:
+    def __init__(self, base: Conversation | None, step: Change) -> None:
         put = object.__setattr__
         put(self, "base", base)
         put(self, "step", step)
@@ -104,11 +104,11 @@ class Conversation:
     def setting(self, **fields: str) -> Conversation:
         """With other fields; this one itself where nothing differs."""
         changed = {name: value for name, value in fields.items() if getattr(self, name) != value}
-        return Conversation(self, Step(changed)) if changed else self
+        return Conversation(self, Change(changed)) if changed else self
 
     def splicing(self, at: int, drop: int, add: Iterable[Message]) -> Conversation:
         """With some messages dropped and others added at a place."""
-        return Conversation(self, Step({}, at, drop, tuple(add)))
+        return Conversation(self, Change({}, at, drop, tuple(add)))
 
     def adding(self, messages: Iterable[Mapping[str, Any]], mode: Mode = "append") -> Conversation:
         """With more messages; one whose id is there already takes that one's place."""
@@ -172,7 +172,7 @@ class Conversation:
         return {**fields, "messages": len(self)}
 
 
-def _spliced(base: Conversation | None, step: Step) -> tuple[list[Message], int]:
+def _spliced(base: Conversation | None, step: Change) -> tuple[list[Message], int]:
     """The list that a step leads to; at the end of the shared list, that list itself grows."""
     if base is None:
         return list(step.add), len(step.add)
@@ -208,7 +208,7 @@ def message_of(given: Mapping[str, Any] | Message, default_id: str) -> Message:
 def new(context_id: str, messages: Iterable[Mapping[str, Any]] = (), **fields: str) -> Conversation:
     """A conversation from nothing."""
     made = [message_of(one, f"{context_id}.{n}") for n, one in enumerate(messages)]
-    return Conversation(None, Step({"context_id": context_id, **fields}, add=tuple(made)))
+    return Conversation(None, Change({"context_id": context_id, **fields}, add=tuple(made)))
 
 
 def from_data(data: Mapping[str, Any]) -> Conversation:
@@ -261,7 +261,7 @@ class Threads:
         """A conversation, written in terms of those before it."""
         if not isinstance(value, Conversation):
             raise TypeError(f"a value of type {type(value).__name__} cannot be written")
-        steps: list[Step] = []
+        steps: list[Change] = []
         at: Conversation | None = value
         while at is not None and at.key not in self._known and at.key not in self.fresh:
             steps.append(at.step)
@@ -297,6 +297,6 @@ class Threads:
         if "steps" in made:
             found = self._known.get(made["base"])
             for step in made["steps"]:
-                found = Conversation(found, msgspec.convert(step, Step))
+                found = Conversation(found, msgspec.convert(step, Change))
                 found = self._known.setdefault(found.key, found)
         return self._known[made["key"]]

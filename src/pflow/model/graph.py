@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+CONTEXT, DATA, TOOLS = "context", "data", "tools"  # ports that every node of a graph may have
+
 
 class Test(Protocol):
     """A compiled condition."""

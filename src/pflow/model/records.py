@@ -14,7 +14,7 @@ import msgspec
 
 from pflow.model.reason import Reason
 
-StepStatus = Literal["completed", "failed", "skipped", "cancelled"]
+VisitStatus = Literal["completed", "failed", "skipped", "cancelled"]
 RunStatus = Literal["running", "completed", "failed", "paused", "interrupted", "cancelled"]
 Decision = Literal["retry", "skip", "fail"]
 Space = Literal["values", "cache", "portals", "session"]  # of a graph's store
@@ -29,7 +29,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     hint: str = ""
     error_type: str = ""  # the exception's class, where there was one
     stack_trace: str = ""
-    context: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     chain: tuple[str, ...] = ()  # visit ids, outermost first, for a failure inside a composite
     suggestions: tuple[str, ...] = ()
 
@@ -37,7 +37,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a visit ended."""
 
-    status: StepStatus
+    status: VisitStatus
     outputs: dict[str, Any] = {}
     route: str | None = None
     failure: Failure | None = None
@@ -204,7 +204,7 @@ VALUES: dict[type, tuple[str, ...]] = {
     Ended: ("outcome",),
     Outcome: ("outputs", "failure", "reason", "usage", "saved"),
     Reason: ("then", "now"),
-    Failure: ("context",),
+    Failure: ("details",),
     Opened: ("inputs", "options"),
     Tried: ("failure",),
     Finished: ("failure",),

@@ -7,7 +7,8 @@ from pflow.model.value import same, type_name
 from pflow.nodes.agent import AgentContext, AgentDefinition
 from pflow.nodes.graph_api.flow import Flow, Inputs
 from pflow.nodes.step import StepContext
-from pflow.nodes.type import UNKNOWN, Node, NodeType, Routed, flow_safe, node
+from pflow.nodes.type import UNKNOWN, NodeType, Routed, flow_safe, node
+from pflow.nodes.type import NodeBase as Node
 
 __all__ = [
     "AgentContext",

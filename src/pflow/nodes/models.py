@@ -10,7 +10,7 @@ from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:
     from pflow.llm.budget import Means
-    from pflow.llm.interface import Reply, Request, Retry, Usage
+    from pflow.llm.interface import Reply, Request, RetryNotice, Usage
 
 
 async def ask_model(step: StepContext, model: str, request: Request, said: str = "llm:text", **data: Any) -> Reply:
@@ -20,7 +20,7 @@ async def ask_model(step: StepContext, model: str, request: Request, said: str =
     def on_text(piece: str) -> None:
         step.emit(said, text=piece, **data)
 
-    def on_retry(retry: Retry) -> None:
+    def on_retry(retry: RetryNotice) -> None:
         step.emit("llm:retry", attempt=retry.attempt, reason=retry.reason, delay=retry.delay, **data)
 
     means = run_means()
@@ -99,11 +99,11 @@ class ChatStream:
 
 def chat_stream(context: Conversation, message: str, tools: Iterable[Mapping[str, Any]] | None = None) -> ChatStream:
     """Ask the model of a context: ``async for piece in chat_stream(context, message): …``."""
-    from pflow.llm.interface import Message, Request, Role, Tool
+    from pflow.llm.interface import Request, Role, Tool, Turn
 
     roles: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-    said = [Message(roles[one.role], one.content) for one in context.message_history]
+    said = [Turn(roles[one.role], one.content) for one in context.message_history]
     if context.system_instructions:
-        said.insert(0, Message("system", context.system_instructions))
+        said.insert(0, Turn("system", context.system_instructions))
     offered = tuple(Tool(one["name"], one.get("description", ""), one.get("parameters", {})) for one in tools or ())
-    return ChatStream(context.model, Request((*said, Message("user", message)), tools=offered))
+    return ChatStream(context.model, Request((*said, Turn("user", message)), tools=offered))

@@ -55,7 +55,7 @@ def add_usage(total: dict[str, Any], more: Mapping[str, Any]) -> None:
         total[key] = old + number if adds else number
 
 
-class Log:
+class StepLog:
     """Writes to the run's feed; nothing is printed by itself."""
 
     def __init__(self, step: StepContext) -> None:
@@ -167,9 +167,9 @@ class StepContext(ABC):
         """Publish an event in the name of this step; one that was stopped has nothing more to say."""
 
     @property
-    def log(self) -> Log:
+    def log(self) -> StepLog:
         """The run's log."""
-        return Log(self)
+        return StepLog(self)
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Say how far the work has come."""

@@ -39,7 +39,7 @@ class Routed(msgspec.Struct, frozen=True):
     route: str
 
 
-class Node:
+class NodeBase:
     """Base of class-style node types: ``exec`` does the work, its annotated parameters are the params."""
 
     def exec(self, *args: Any, **params: Any) -> Any:

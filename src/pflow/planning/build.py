@@ -11,12 +11,11 @@ from pflow.errors import BindingError, ExpressionError, Place, Problem, Workflow
 from pflow.lang.expression import Compiled, compile_expr
 from pflow.lang.path import Reference
 from pflow.lang.template import Bound, compile_value
-from pflow.model.graph import Graph, PlannedEdge
+from pflow.model.graph import DATA, Graph, PlannedEdge
 from pflow.model.value import digest
 from pflow.model.visit import names_node
 from pflow.model.workflow import ANY, Batch, Edge, Node, Workflow, meaning
 from pflow.nodes.graph_api.autonomous import adapted
-from pflow.nodes.graph_api.flow import DATA
 from pflow.nodes.registry import Registry
 from pflow.nodes.type import UNKNOWN, Declared, NodeType
 from pflow.planning.ancestry import Ancestry, cycle

@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from pflow.model.graph import Graph
+from pflow.model.graph import CONTEXT, TOOLS, Graph
 from pflow.model.records import (
     PULL,
     Answer,
     Asked,
     Cancelled,
+    Command,
     Ended,
     Fact,
     Failure,
@@ -35,12 +36,9 @@ from pflow.model.records import (
     Stop,
     Visit,
 )
-from pflow.model.records import Command as Order
 from pflow.model.visit import visit_id
 from pflow.schedulers.protocol import located
 
-CONTEXT = "context"
-TOOLS = "tools"
 _SHOWN = 12  # steps of the path that a failure shows
 
 
@@ -86,11 +84,11 @@ class Reactive:
         self._again = 0  # visits to the same nodes since then
         self._path: list[str] = []
 
-    def start(self) -> list[Order]:
+    def start(self) -> list[Command]:
         """The first commands."""
         return [self._fly(self._entry, {}, False, ())]
 
-    def on(self, fact: Fact) -> list[Order]:
+    def on(self, fact: Fact) -> list[Command]:
         """The commands that follow from a fact."""
         if type(fact) is Ended:
             return self._ended(fact)
@@ -102,7 +100,7 @@ class Reactive:
 
     # ── ends and pushes ──
 
-    def _ended(self, fact: Ended) -> list[Order]:
+    def _ended(self, fact: Ended) -> list[Command]:
         visit, outcome = fact.visit, fact.outcome
         flight = self._flying.pop(visit)
         del self._current[flight.node]
@@ -110,15 +108,15 @@ class Reactive:
             for values in flight.fed[fact.seen :]:
                 self._pending.setdefault(flight.node, {}).update(values)
         self._leave(visit, flight)
-        orders = self._answers(flight, outcome)
+        commands = self._answers(flight, outcome)
         if outcome.status == "completed":
             self._bad.pop(visit, None)
             if not flight.pulled and outcome.outputs.get("status") != "skipped":
-                orders += self._push(visit, flight.node, outcome.outputs)
+                commands += self._push(visit, flight.node, outcome.outputs)
         elif outcome.status != "skipped":
             self._badly(visit, flight, fact)
-        orders += self._try_start(flight.node, visit)
-        return orders + self._finish()
+        commands += self._try_start(flight.node, visit)
+        return commands + self._finish()
 
     def _leave(self, visit: str, flight: Flight) -> None:
         """A visit that ended has nothing more to ask."""
@@ -128,8 +126,8 @@ class Reactive:
                 kept = [i for i, ask in enumerate(other.asks) if ask.visit != visit]
                 other.asks, other.outs = [other.asks[i] for i in kept], [other.outs[i] for i in kept]
 
-    def _answers(self, flight: Flight, outcome: Outcome) -> list[Order]:
-        made: list[Order] = []
+    def _answers(self, flight: Flight, outcome: Outcome) -> list[Command]:
+        made: list[Command] = []
         for ask, out in zip(flight.asks, flight.outs, strict=True):
             asker = self._flying[ask.visit]
             asker.waits.remove(self._name(flight))
@@ -151,7 +149,7 @@ class Reactive:
         if self._failure is None and not self._stopping:
             self._failure = located(visit, outcome)
 
-    def _push(self, visit: str, source: int, outputs: Mapping[str, Any]) -> list[Order]:
+    def _push(self, visit: str, source: int, outputs: Mapping[str, Any]) -> list[Command]:
         """Hand outputs on: successors that get a context first, and none that gets nothing."""
         collected: list[tuple[int, dict[str, Any]]] = []
         for target, ways in self._out[source].items():
@@ -161,10 +159,10 @@ class Reactive:
         if not collected:
             return []
         collected.sort(key=lambda one: CONTEXT not in one[1])
-        orders: list[Order] = [Say("flow:push", self._ids[source], self._told(source, collected))]
+        commands: list[Command] = [Say("flow:push", self._ids[source], self._told(source, collected))]
         for target, values in collected:
-            orders += self._deliver(target, values, visit)
-        return orders
+            commands += self._deliver(target, values, visit)
+        return commands
 
     def _told(self, source: int, collected: list[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
         """The edges of a push, and the inputs that each successor gets."""
@@ -172,7 +170,7 @@ class Reactive:
         edges = [f"{out} → {name}.{port}" for name, pairs in ways.items() for out, port in pairs]
         return {"edges": edges, "inputs": {self._ids[target]: list(values) for target, values in collected}}
 
-    def _deliver(self, target: int, values: dict[str, Any], by: str) -> list[Order]:
+    def _deliver(self, target: int, values: dict[str, Any], by: str) -> list[Command]:
         visit = self._current.get(target)
         if visit is None:
             self._pending.setdefault(target, {}).update(values)
@@ -183,7 +181,7 @@ class Reactive:
             self._pending.setdefault(target, {}).update(values)
         return [Say("flow:feed", self._ids[target], {"visit": visit, "keys": list(values)}), Feed(visit, values)]
 
-    def _try_start(self, node: int, by: str) -> list[Order]:
+    def _try_start(self, node: int, by: str) -> list[Command]:
         """Start a node that has something pending, if its gates are open."""
         pending = self._pending.get(node)
         if not pending or node in self._current or self._stopping:
@@ -195,7 +193,7 @@ class Reactive:
             return self._stop("failed", self._spinning(node), "spinning")
         return [self._fly(node, self._pending.pop(node), False, (by,))]
 
-    def _fly(self, node: int, inputs: dict[str, Any], pulled: bool, after: tuple[str, ...]) -> Order:
+    def _fly(self, node: int, inputs: dict[str, Any], pulled: bool, after: tuple[str, ...]) -> Command:
         name = self._ids[node]
         n = self._visits[name] = self._visits.get(name, 0) + 1
         self._since[name] = self._since.get(name, 0) + 1
@@ -203,7 +201,7 @@ class Reactive:
         self._path = [*self._path[1 - _SHOWN :], name]
         return self._launch(Flight(node, n, inputs, pulled), after)
 
-    def _launch(self, flight: Flight, after: tuple[str, ...]) -> Order:
+    def _launch(self, flight: Flight, after: tuple[str, ...]) -> Command:
         visit = self._name(flight)
         self._flying[visit] = flight
         self._current[flight.node] = visit
@@ -214,7 +212,7 @@ class Reactive:
 
     # ── pulls ──
 
-    def _asked(self, ask: Asked) -> list[Order]:
+    def _asked(self, ask: Asked) -> list[Command]:
         if not ask.port.startswith(PULL):
             self._since, self._again = {}, 0  # it waits for a person: it does not spin
             return []
@@ -237,10 +235,10 @@ class Reactive:
             return [_refused(ask, Failure("cancelled", "the run is being stopped"))]
         if self._spins(source):
             return self._stop("failed", self._spinning(source), "spinning")
-        order = self._fly(source, dict(self._pending.get(source, {})), True, (ask.visit,))
-        return [order, *self._join(self._current[source], ask, out)]
+        command = self._fly(source, dict(self._pending.get(source, {})), True, (ask.visit,))
+        return [command, *self._join(self._current[source], ask, out)]
 
-    def _join(self, visit: str, ask: Asked, out: str) -> list[Order]:
+    def _join(self, visit: str, ask: Asked, out: str) -> list[Command]:
         source = self._flying[visit]
         source.asks.append(ask)
         source.outs.append(out)
@@ -274,31 +272,31 @@ class Reactive:
         text = f"the graph came back to its nodes {self._again} times without waiting for anybody; the path: {path}"
         return Failure("spinning", text, "let the loop wait for its user, or give it a way out")
 
-    def _stop(self, status: RunStatus, failure: Failure | None, why: str) -> list[Order]:
+    def _stop(self, status: RunStatus, failure: Failure | None, why: str) -> list[Command]:
         self._stopping = status
         if failure is not None:
             self._failure = failure
         return [Stop(visit, why) for visit in self._flying]
 
-    def _finish(self) -> list[Order]:
+    def _finish(self) -> list[Command]:
         if self._flying:
             return []
         status = self._stopping or ("failed" if self._bad else "completed")
         return [Finish(status, self._failure if status != "completed" else None)]
 
-    def _reopen(self) -> list[Order]:
+    def _reopen(self) -> list[Command]:
         if not self._stopping and not self._bad:
             return []
         self._stopping, self._failure = None, None
         self._since, self._again = {}, 0
-        orders: list[Order] = []
+        commands: list[Command] = []
         bad, self._bad = self._bad, {}
         for flight in reversed(bad.values()):  # of two visits of a node, the later one counts
             if flight.node not in self._current:
-                orders.append(self._launch(flight, ()))
+                commands.append(self._launch(flight, ()))
         for node in list(self._pending):
-            orders += self._try_start(node, "")
-        return orders + self._finish()
+            commands += self._try_start(node, "")
+        return commands + self._finish()
 
     # ── state ──
 
@@ -330,7 +328,7 @@ class Reactive:
         self._path = list(state["path"])
 
 
-def _refused(ask: Asked, failure: Failure) -> Order:
+def _refused(ask: Asked, failure: Failure) -> Command:
     return Answer(ask.visit, ask.attempt, ask.port, ask.n, None, failure)
 
 

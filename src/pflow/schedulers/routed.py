@@ -14,6 +14,7 @@ import msgspec
 from pflow.model.graph import Graph
 from pflow.model.records import (
     Cancelled,
+    Command,
     Ended,
     Fact,
     Failure,
@@ -25,14 +26,13 @@ from pflow.model.records import (
     Stop,
     Visit,
 )
-from pflow.model.records import Command as Order
 from pflow.model.visit import node_of, number_of, visit_id
 from pflow.schedulers.protocol import located
 
 _SHOWN = 12  # steps of the path that a failure shows
 
 
-class Routed:
+class Routing:
     """Decides over one plan: where the last visit led to, and when that is the end."""
 
     def __init__(self, graph: Graph, prefix: str = "") -> None:
@@ -46,11 +46,11 @@ class Routed:
         self._stopping = ""
         self._grace = 0  # visits that a reopening allows on top of a limit
 
-    def start(self) -> list[Order]:
+    def start(self) -> list[Command]:
         """The first commands."""
         return self._go(self._graph.ids[0], "")
 
-    def on(self, fact: Fact) -> list[Order]:
+    def on(self, fact: Fact) -> list[Command]:
         """The commands that follow from a fact."""
         if type(fact) is Ended:
             return self._ended(fact.visit, fact.outcome)
@@ -82,7 +82,7 @@ class Routed:
         self._stopping = state["stopping"]
         self._grace = state["grace"]
 
-    def _ended(self, visit: str, outcome: Outcome) -> list[Order]:
+    def _ended(self, visit: str, outcome: Outcome) -> list[Command]:
         node = node_of(visit)
         self._running = ""
         if self._stopping or outcome.status == "cancelled":
@@ -101,7 +101,7 @@ class Routed:
             self._bad = [visit, node, failure]
         return [Finish(status, failure)]
 
-    def _go(self, node: str, before: str) -> list[Order]:
+    def _go(self, node: str, before: str) -> list[Command]:
         n = self._visits.get(node, 0) + 1
         limit = self._graph.limits[self._index[node]] + self._grace
         if n > limit:
@@ -116,7 +116,7 @@ class Routed:
         after = (visit_id(self._prefix, before, self._visits[before]),) if before else ()
         return [Start(Visit(self._running, node, n, after=after))]
 
-    def _reopen(self) -> list[Order]:
+    def _reopen(self) -> list[Command]:
         was_stopped, self._stopping = self._stopping, ""
         if not self._bad:
             if self._running or not was_stopped:

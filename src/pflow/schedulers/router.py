@@ -62,7 +62,7 @@ class Router:
             return None, Reason("end")
         ways = ", ".join([*self._labels, *(f"when {describe(edge.guard or [])}" for edge, _ in self._conditions)])
         text = f'node "{self._node.id}": no route for {shown} = {to_text(value)[:80]!r}'
-        return Failure("routing", text, f"routes: {ways}; add a default", "RoutingError", context={"value": value})
+        return Failure("routing", text, f"routes: {ways}; add a default", "RoutingError", details={"value": value})
 
     def _value(self, outcome: Outcome) -> tuple[Any, str]:
         """What the routes are chosen by: the node's own choice, its first output, or that it succeeded."""

@@ -172,7 +172,7 @@ class Journal:
             os.close(fd)
 
 
-class Memory:
+class NoJournal:
     """The journal of a run without a folder: it keeps nothing."""
 
     __slots__ = ()

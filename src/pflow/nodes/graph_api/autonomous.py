@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.errors import NodeError, UsageError
 from pflow.model.conversation import Conversation
-from pflow.nodes.graph_api.flow import CONTEXT, DATA, Flow, Inputs, handle
+from pflow.model.graph import CONTEXT, DATA
+from pflow.nodes.graph_api.flow import Flow, Inputs, handle
 from pflow.nodes.step import StepContext
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from pflow.errors import NodeError
 from pflow.llm.budget import means
 from pflow.model import conversation
 from pflow.model.conversation import FIELDS, Conversation, Message, Mode
+from pflow.model.graph import CONTEXT, DATA, TOOLS
 from pflow.nodes.step import StepContext, Stream
 
-CONTEXT, DATA, TOOLS = "context", "data", "tools"
 _ALIASES = {
     "context": CONTEXT, "contextin": CONTEXT, "contextout": CONTEXT, "ctx": CONTEXT,
     "data": DATA, "datain": DATA, "dataout": DATA, "value": DATA, "output": DATA,
@@ -140,7 +140,7 @@ class Contexts:
         return context if new == old else context.splicing(at, 1, [new])
 
 
-class Store:
+class FlowStore:
     """Values that every node of the flow can read and write; they survive the run, and a restart of the flow."""
 
     def __init__(self, step: StepContext) -> None:
@@ -310,9 +310,9 @@ class Flow:
         return Signal(self.step, self._task)
 
     @cached_property
-    def store(self) -> Store:
+    def store(self) -> FlowStore:
         """Values that all nodes share, and that survive the run."""
-        return Store(self.step)
+        return FlowStore(self.step)
 
     @cached_property
     def context(self) -> Contexts:

@@ -26,7 +26,7 @@ MARK = "PFLOW_IDEMPOTENCY_KEY"
 T = TypeVar("T")
 
 
-class Output:
+class Captured:
     """One output of a process: in memory up to the limit, in a file beyond it."""
 
     def __init__(self, step: StepContext) -> None:
@@ -71,7 +71,7 @@ class Output:
         return {name: text[:-1] if strip and text.endswith("\n") else text}
 
 
-class Answer:
+class SidePipe:
     """What a process says on a pipe of its own, apart from its outputs; refused above the limit."""
 
     def __init__(self, limit: int) -> None:
@@ -92,12 +92,12 @@ class Answer:
         self.data += chunk
 
 
-class Ended(NamedTuple):
+class Exit(NamedTuple):
     """A process that came to its end by itself: its exit code (negative: a signal), and what it said."""
 
     code: int
-    out: Output
-    err: Output
+    out: Captured
+    err: Captured
 
     def shown(self) -> dict[str, object]:
         """The ends of both outputs, for whoever has to find out what went wrong."""
@@ -112,18 +112,18 @@ async def run_process(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
-    answer: Answer | None = None,
+    answer: SidePipe | None = None,
     bare: bool = False,
-    out: Output | None = None,
-    err: Output | None = None,
-) -> Ended:
+    out: Captured | None = None,
+    err: Captured | None = None,
+) -> Exit:
     """Run a command to its end; a timeout, an error or a cancel ends it with everything it started.
 
     For an ``answer``, the number of the descriptor to write it to is appended to the command. A ``bare`` environment
     holds nothing but ``env``. ``out`` and ``err`` take what the process says, where its text is not all that is wanted.
     """
     environment = {**({} if bare else os.environ), **(env or {}), MARK: step.idempotency_key}
-    out, err = out or Output(step), err or Output(step)
+    out, err = out or Captured(step), err or Captured(step)
     async with _side_pipe(answer is not None) as (side, fds):
         starting = _start([*command, *map(str, fds)], cwd or step.workspace, environment, fds)
         process, exited = await begun(starting, step.idempotency_key)
@@ -150,7 +150,7 @@ async def run_process(
             err.close()
             close(process)
     assert process.returncode is not None
-    return Ended(process.returncode, out, err)
+    return Exit(process.returncode, out, err)
 
 
 async def begun(starting: Coroutine[Any, Any, tuple[Process, T]], mark: str) -> tuple[Process, T]:
@@ -165,7 +165,7 @@ async def begun(starting: Coroutine[Any, Any, tuple[Process, T]], mark: str) -> 
         raise
 
 
-_Source = tuple[asyncio.StreamReader, Output | Answer]
+_Source = tuple[asyncio.StreamReader, Captured | SidePipe]
 
 
 @contextlib.asynccontextmanager
@@ -242,7 +242,7 @@ async def _read_out(group: int, pending: set[asyncio.Future[Any]], sources: list
             return
 
 
-async def _read(pipe: asyncio.StreamReader, sink: Output | Answer) -> None:
+async def _read(pipe: asyncio.StreamReader, sink: Captured | SidePipe) -> None:
     while chunk := await pipe.read(_CHUNK):
         sink.take(chunk)
 
@@ -255,7 +255,7 @@ async def _feed(process: Process, data: bytes) -> None:
     process.stdin.close()
 
 
-def _shown(out: Output, err: Output) -> dict[str, object]:
+def _shown(out: Captured, err: Captured) -> dict[str, object]:
     return {"stdout": out.text()[-2000:], "stderr": err.text()[-2000:]}
 
 
