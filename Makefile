@@ -32,11 +32,12 @@ test: setup
 	@$(BIN)/python -m pytest -n 2
 
 check: setup
-	@$(BIN)/ruff format --check --quiet src tests bench examples
-	@$(BIN)/ruff check --quiet src tests bench examples
+	@$(BIN)/ruff format --check --quiet src tests bench examples docs
+	@$(BIN)/ruff check --quiet src tests bench examples docs
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/check.py
+	@$(BIN)/python docs/rooms.py
 
 bench: setup
 	@$(BIN)/python bench/run.py && $(BIN)/python bench/routed.py && $(BIN)/python bench/reactive.py && $(BIN)/python bench/cache.py

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pflow.app.driver import NoJournal
 from pflow.kernel.hub import Hub
 from pflow.kernel.run import Run
 from pflow.model.records import AnyRecord, Ended, Opened, Outcome
@@ -24,7 +25,7 @@ from pflow.nodes import node
 from pflow.nodes.registry import Registry
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
-from pflow.storage.journal import Journal, NoJournal
+from pflow.storage.journal import Journal
 
 ROUNDS = 5
 

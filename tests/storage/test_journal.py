@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pflow.app.driver import NoJournal
 from pflow.errors import JournalError
 from pflow.model.records import (
     TEXTS,
@@ -41,7 +42,7 @@ from pflow.model.records import (
 )
 from pflow.storage import journal as module
 from pflow.storage.blobs import LIMIT
-from pflow.storage.journal import Journal, NoJournal, read
+from pflow.storage.journal import Journal, read
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 atoms = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text | st.binary(max_size=8)
@@ -420,5 +421,4 @@ def test_memory_is_a_journals_twin() -> None:
     twin = NoJournal()
     twin.append(EXAMPLES[0])
     twin.sync()
-    twin.close()
-    assert public == ["append", "close", "require", "sync"]
+    assert public == ["append", "sync"]

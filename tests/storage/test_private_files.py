@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pflow.app.view_files import Views
 from pflow.storage import files, inbox, runs
 from pflow.storage.files import safe_name
 from pflow.storage.journal import Journal
 from pflow.storage.lease import Lease
-from pflow.storage.views import Views
 
 
 @contextmanager

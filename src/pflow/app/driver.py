@@ -13,6 +13,18 @@ from pflow.storage.runs import RunFolder
 from pflow.storage.sealing import Seal
 
 
+class NoJournal:
+    """The journal of a run without a folder: it keeps nothing."""
+
+    __slots__ = ()
+
+    def append(self, record: AnyRecord) -> None:
+        """Forget the record."""
+
+    def sync(self) -> None:
+        """Do nothing."""
+
+
 class Fenced:
     """A journal that is synced only by the process that holds the run's lease."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pflow.app.secrets import is_reference
+from pflow.app.view_files import node_folder
 from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import leave
@@ -16,7 +17,6 @@ from pflow.model.value import portable
 from pflow.model.visit import is_nested, node_of
 from pflow.planning.inputs import start
 from pflow.storage.files import read_json
-from pflow.storage.views import node_folder
 
 
 def given(folder: Path, visit: str, run: Run | None) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 from pflow import settings
 from pflow.app.agents import unknown_agents
 from pflow.app.documents import load
-from pflow.app.driver import Driver
+from pflow.app.driver import Driver, NoJournal
 from pflow.app.options import Keywords, Options, Result
 from pflow.app.registry import registry_for
 from pflow.app.secrets import hidden, provided, seal
@@ -30,7 +30,6 @@ from pflow.planning.build import build
 from pflow.planning.plan import Plan
 from pflow.storage import runs
 from pflow.storage.files import home as default_home
-from pflow.storage.journal import NoJournal
 from pflow.version import __version__
 
 BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there

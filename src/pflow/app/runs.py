@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import msgspec
 
 from pflow.app.documents import kept_workflow
+from pflow.app.driver import NoJournal
 from pflow.app.options import Keywords, Options
 from pflow.app.registry import registry_for
 from pflow.app.secrets import redactor
@@ -26,7 +27,6 @@ from pflow.model.workflow import Input, Workflow
 from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs
 from pflow.storage.files import read_json
-from pflow.storage.journal import NoJournal
 from pflow.storage.journal import read as read_journal
 
 _PAUSE = 0.02  # seconds between looks whether a cancel was heeded

@@ -12,6 +12,7 @@ from pflow.app.resolved import given
 from pflow.app.runs import find, records, story_from
 from pflow.app.secrets import redactor
 from pflow.app.story import outcome_view
+from pflow.app.view_files import node_folder
 from pflow.errors import PflowError
 from pflow.kernel.events import shown
 from pflow.kernel.run import Run
@@ -37,7 +38,6 @@ from pflow.model.value import portable
 from pflow.model.visit import is_nested, is_within, node_of, prefix_of, short
 from pflow.storage.files import read_json
 from pflow.storage.runs import RunFolder
-from pflow.storage.views import node_folder
 
 
 def trace(run: str | Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import msgspec
 
 from pflow.app.resolved import input_file, resolved
 from pflow.app.story import state_view, story_of
+from pflow.app.view_files import Views, node_folder
 from pflow.documents.json_in_text import objects
 from pflow.kernel.events import shown
 from pflow.kernel.run import Run
@@ -19,7 +20,6 @@ from pflow.model.conversation import brief
 from pflow.model.records import Outcome
 from pflow.model.redact import Redactor
 from pflow.model.value import portable
-from pflow.storage.views import Views, node_folder
 
 SOONEST = 0.05  # seconds between refreshes
 RATIO = 20  # a refresh takes at most one part in so many of the time

@@ -172,24 +172,6 @@ class Journal:
             os.close(fd)
 
 
-class NoJournal:
-    """The journal of a run without a folder: it keeps nothing."""
-
-    __slots__ = ()
-
-    def append(self, record: AnyRecord) -> None:
-        """Forget the record."""
-
-    def sync(self) -> None:
-        """Do nothing."""
-
-    def require(self, path: Path) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def read(path: Path, sealed: Callable[[AnyRecord], AnyRecord] = veiled) -> Iterator[AnyRecord]:
     """The records of a journal, one by one; it is not changed, and a bad tail is passed over.
 

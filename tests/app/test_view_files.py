@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pflow.app.view_files import Views
 from pflow.model.records import Outcome
-from pflow.storage.views import Views
 
 
 def test_views_are_json_for_people(tmp_path: Path) -> None:
