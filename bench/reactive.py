@@ -16,7 +16,7 @@ from typing import Any
 
 from run import ROUNDS, chain, per_visit, show, timed
 
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.kernel.ports import Guide
 from pflow.kernel.run import Run
 from pflow.llm.budget import Means, using

@@ -15,7 +15,7 @@ from run import ROUNDS, chain, per_visit, show, timed
 
 from pflow.dialects.dotrunner import parse
 from pflow.documents.source import load
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.kernel.run import Run
 from pflow.model.records import Opened
 from pflow.nodes import node

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pflow.app.driver import NoJournal
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.kernel.run import Run
 from pflow.model.records import AnyRecord, Ended, Opened, Outcome
 from pflow.model.workflow import Edge, Node, Workflow

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         WorkflowError,
     )
     from pflow.harness import Harness
-    from pflow.kernel.hub import Hub
+    from pflow.kernel.events import Hub
     from pflow.model.event import Context, Envelope, Event
     from pflow.model.records import Failure, Outcome
     from pflow.model.workflow import Workflow
@@ -60,7 +60,7 @@ __all__ = [
 _HOMES = {
     "pflow.app": ("load", "parse", "run", "run_sync", "resume", "fork", "Result"),
     "pflow.harness": ("Harness",),
-    "pflow.kernel.hub": ("Hub",),
+    "pflow.kernel.events": ("Hub",),
     "pflow.model.event": ("Context", "Envelope", "Event"),
     "pflow.model.records": ("Failure", "Outcome"),
     "pflow.model.workflow": ("Workflow",),

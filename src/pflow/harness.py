@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 from pflow import app
 from pflow.app.options import Keywords
-from pflow.kernel.hub import Hub, Sink
+from pflow.kernel.events import Hub, Sink
 from pflow.model.event import Context
 from pflow.model.value import plain
 from pflow.model.workflow import Workflow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pflow.app.view_files import Views
+from pflow.app.views import Views
 from pflow.model.records import Outcome
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.kernel.ports import Guide
 from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.kernel.run import Run

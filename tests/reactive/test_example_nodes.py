@@ -190,7 +190,7 @@ def test_autonomous_nodes_work_in_the_other_dialects(here: Path) -> None:
 
 def test_a_node_without_the_five_parameters_is_an_ordinary_one(here: Path) -> None:
     from pflow.app.options import Options
-    from pflow.app.registry import registry_for
+    from pflow.app.session import registry_for
 
     kind = registry_for(pflow.load("g.json") if Path("g.json").exists() else _empty(), Options()).get("own/input")
     assert not kind.autonomous and "flow" in kind.params

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pflow.app.view_files import Views
+from pflow.app.views import Views
 from pflow.storage import files, inbox, runs
 from pflow.storage.files import safe_name
 from pflow.storage.journal import Journal

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from pflow.app.documents import load, parse
     from pflow.app.forks import fork
     from pflow.app.options import Options, Result
-    from pflow.app.registry import registry_for
-    from pflow.app.runner import plan, resume, run, run_sync, warnings
+    from pflow.app.runner import plan, run, run_sync, warnings
     from pflow.app.runs import cancel, inspect, reply
-    from pflow.app.session import Session
+    from pflow.app.session import Session, registry_for
+    from pflow.app.stopped import resume
 else:
     _HOMES = {
         "documents": ("load", "parse"),
         "forks": ("fork",),
         "options": ("Options", "Result"),
-        "registry": ("registry_for",),
-        "runner": ("plan", "resume", "run", "run_sync", "warnings"),
+        "session": ("Session", "registry_for"),
+        "runner": ("plan", "run", "run_sync", "warnings"),
         "runs": ("cancel", "inspect", "reply"),
-        "session": ("Session",),
+        "stopped": ("resume",),
     }
 
     def __getattr__(name):

@@ -12,9 +12,9 @@ import msgspec
 from pflow.app.documents import load
 from pflow.app.forecast import Prospect, forecast
 from pflow.app.options import Options
-from pflow.app.registry import registry_for
 from pflow.app.reuse import reuse_for
 from pflow.app.runner import opening, ready
+from pflow.app.session import registry_for
 from pflow.app.wording import ago
 from pflow.errors import UsageError, suggest
 from pflow.model.visit import visit_id

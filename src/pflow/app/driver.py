@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pflow.app.views import Viewer
 from pflow.errors import JournalError
 from pflow.kernel.run import Run
@@ -77,10 +79,14 @@ class Driver:
     @property
     def opened(self) -> Opened:
         """The first record; before the others are read, it tells what is needed to read them."""
-        first = self.records[0] if self.records else next(read(self.folder.journal, as_it_stands), None)
+        first = self.records[0] if self.records else self._first
         if not isinstance(first, Opened):
             raise JournalError(f"{self.folder.journal} does not begin with the opening of a run", "start a new run")
         return first
+
+    @cached_property
+    def _first(self) -> AnyRecord | None:
+        return next(read(self.folder.journal, as_it_stands), None)
 
     async def drive(self, run: Run, redactor: Redactor) -> None:
         """Drive a run to where it can go, with its views kept up to date, and let go of the folder."""

@@ -10,7 +10,7 @@ import msgspec
 
 from pflow.app.story import Story
 from pflow.kernel.clock import Clock
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.model.event import Envelope
 from pflow.model.records import Asked, Decision
 

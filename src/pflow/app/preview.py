@@ -8,9 +8,9 @@ from typing import Any
 from pflow.app import cache
 from pflow.app.explain import Row, explain
 from pflow.app.options import Options
-from pflow.app.registry import registry_for
 from pflow.app.runner import check_agents, plan, ready, warnings
 from pflow.app.secrets import provided
+from pflow.app.session import registry_for
 from pflow.app.targets import Target
 from pflow.errors import Problem
 from pflow.model.workflow import Workflow

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pflow.app.secrets import is_reference
-from pflow.app.view_files import node_folder
 from pflow.errors import BindingError, ExpressionError, UsageError
 from pflow.kernel.run import Run
 from pflow.kernel.scope import leave
 from pflow.model.records import Outcome
 from pflow.model.redact import HIDDEN
 from pflow.model.value import portable
-from pflow.model.visit import is_nested, node_of
+from pflow.model.visit import is_nested, node_of, parts_of
 from pflow.planning.inputs import start
-from pflow.storage.files import read_json
+from pflow.storage.files import read_json, safe_name
 
 
 def given(folder: Path, visit: str, run: Run | None) -> Any:
@@ -61,3 +60,12 @@ def _own(run: Run) -> list[str]:
 
 def _executed(outcome: Outcome | None) -> bool:
     return outcome is None or bool(outcome.attempts and not outcome.reused)
+
+
+def node_folder(visit: str) -> str:
+    """The folder of a visit's views: ``nodes/a`` for ``a#1``, ``nodes/a#2`` for its second, nested ones inside."""
+    path = PurePosixPath()
+    for part, n in parts_of(visit):
+        name = safe_name(part) + (f"#{n}" if n > 1 else "")
+        path = path / "nodes" / name if n else path / name
+    return str(path)

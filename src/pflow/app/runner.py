@@ -16,12 +16,9 @@ from pflow.app.agents import unknown_agents
 from pflow.app.documents import load
 from pflow.app.driver import Driver, NoJournal
 from pflow.app.options import Keywords, Options, Result
-from pflow.app.registry import registry_for
 from pflow.app.secrets import hidden, provided, seal
-from pflow.app.session import Session
-from pflow.app.stopped import Stopped, take
+from pflow.app.session import Session, registry_for
 from pflow.errors import Place, Problem, WorkflowError
-from pflow.kernel.replay import ended_badly, reopen
 from pflow.model.records import Opened
 from pflow.model.workflow import Workflow
 from pflow.nodes.registry import Registry
@@ -101,21 +98,6 @@ def ready(
     if given is None:
         raise WorkflowError(problems)
     return made, given
-
-
-async def resume(run: str | Path | Stopped, **options: Unpack[Keywords]) -> Result:
-    """Go on with a run that was stopped, failed or waits; a complete one is left as it is."""
-    chosen = Options(**options)
-    taken = run if isinstance(run, Stopped) else take(run, chosen.secrets, chosen.home, chosen.durable)
-    session = taken.session(chosen)
-    memory = session.run.memory
-    if memory.finished is not None and memory.finished.status == "completed":
-        taken.held.repair(session.run, session.redactor)
-        taken.held.close()
-        return session.result()
-    if ended_badly(session.run):
-        reopen(session.run)
-    return await session.drive()
 
 
 def run_sync(

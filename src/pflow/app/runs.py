@@ -12,9 +12,8 @@ import msgspec
 from pflow.app.documents import kept_workflow
 from pflow.app.driver import NoJournal
 from pflow.app.options import Keywords, Options
-from pflow.app.registry import registry_for
 from pflow.app.secrets import redactor
-from pflow.app.session import Session
+from pflow.app.session import Session, registry_for
 from pflow.app.stopped import started_where, take
 from pflow.app.story import ENDED, Story, state_view, story_of
 from pflow.app.views import Viewer
@@ -49,6 +48,12 @@ class Glance(msgspec.Struct, frozen=True):
 def find(run: str | Path, home: Path | None = None) -> Path:
     """The folder of a run, by its id, the start of its id, or its path."""
     return run if isinstance(run, Path) else runs.find(run, home)
+
+
+def folder_of(word: str) -> Path:
+    """The folder of the run that a word means: an id, its start, or a path."""
+    path = Path(word)
+    return path if "/" in word and path.is_dir() else find(word)
 
 
 def last(home: Path | None = None) -> Path:
@@ -222,18 +227,6 @@ def reply(
     whom = {"node": node, "visit": visit}
     message = {"kind": "reply", "value": value} | {key: name for key, name in whom.items() if name is not None}
     inbox.post(find(run, home), message)
-
-
-def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
-    """The choice that a text means: itself, its number, or the only one that starts so."""
-    wanted = text.strip().casefold()
-    exact = [choice for choice in choices if choice.casefold() == wanted]
-    if exact:
-        return exact[0]
-    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(choices):
-        return choices[int(wanted[:9]) - 1]
-    started = [choice for choice in choices if wanted and choice.casefold().startswith(wanted)]
-    return started[0] if len(started) == 1 else None
 
 
 def cancel(run: str | Path, why: str = "", home: Path | None = None, patience: float = 0.0) -> str:

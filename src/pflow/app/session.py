@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from pflow import settings
-from pflow.app import graph_store, library
 from pflow.app.documents import load, parse
 from pflow.app.driver import Driver
 from pflow.app.options import Options, Result
@@ -19,20 +18,32 @@ from pflow.app.secrets import redactor, revealed
 from pflow.app.story import Story, story_of, used_by
 from pflow.app.wording import told
 from pflow.errors import UsageError
-from pflow.kernel.hub import Hub
+from pflow.kernel.events import Hub
 from pflow.kernel.ports import Guide, RecordLog
 from pflow.kernel.run import Run
 from pflow.kernel.scope import SPIN, declared_outputs
 from pflow.llm.budget import Budget, Means, using
+from pflow.mcp.offered import SyncedTypes
 from pflow.mcp.pool import connections
 from pflow.model.conversation import Conversation
 from pflow.model.records import Loaded, Opened, Stored
 from pflow.model.workflow import Workflow
-from pflow.nodes.registry import Registry
+from pflow.nodes.purity import Standings
+from pflow.nodes.registry import Registry, local_folders
 from pflow.planning import inputs as planned_inputs
 from pflow.planning.build import build
 from pflow.planning.plan import Plan, Values
 from pflow.storage.files import at_home
+from pflow.storage.files import home as default_home
+
+
+def registry_for(workflow: Workflow, options: Options) -> Registry:
+    """The node types that a workflow can use."""
+    cwd = options.workspace or Path.cwd()
+    beside = Path(workflow.file).absolute().parent if workflow.file else cwd
+    home = options.home or default_home()
+    folders = local_folders(beside, cwd, home=home)
+    return Registry(options.types, folders, standings=Standings(home), offers=(SyncedTypes(home),))
 
 
 class Session:
@@ -80,7 +91,9 @@ class Session:
         """Begin a new run; one of a graph finds what earlier ones have kept."""
         self.run.open(opened)
         if self._graph:
-            graph_store.restore(self.run, self._graph, self._options.home)
+            from pflow.app.graph_store import restore
+
+            restore(self.run, self._graph, self._options.home)
 
     async def drive(self) -> Result:
         """Drive the run as far as it goes, and tell how it went."""
@@ -94,7 +107,9 @@ class Session:
         finally:
             self.run.reuse.close(self.run.status == "completed")
             if self._graph:
-                graph_store.save(self.run, self._graph, self._options.home)
+                from pflow.app.graph_store import save
+
+                save(self.run, self._graph, self._options.home)
             if self._unsubscribe is not None:
                 self._unsubscribe()
         return self.result(time.perf_counter() - began)
@@ -206,6 +221,8 @@ class Session:
         if "ir" in given:
             return parse(msgspec.json.encode(given["ir"]), f"{parent.file}#workflow_ir")
         if "name" in given:
+            from pflow.app import library
+
             path = library.get(str(given["name"]), self._options.home)
         else:
             path = Path(parent.file).parent / given["ref"] if parent.file else Path(given["ref"])

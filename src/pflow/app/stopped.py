@@ -1,21 +1,20 @@
-"""Taking a run that was stopped: its folder, records and workflow, each read once, for whoever goes on with it."""
+"""A run that was stopped: its folder, records and workflow, each read once, for whoever goes on with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from pflow.app.documents import kept_workflow
 from pflow.app.drift import Drift, drift
 from pflow.app.driver import Driver
-from pflow.app.options import Options
-from pflow.app.registry import registry_for
+from pflow.app.options import Keywords, Options, Result
 from pflow.app.secrets import revealed, seal
-from pflow.app.session import Session
-from pflow.kernel.replay import replay
+from pflow.app.session import Session, registry_for
+from pflow.kernel.replay import ended_badly, reopen, replay
 from pflow.model.records import Opened
 from pflow.model.workflow import Workflow
 from pflow.planning.build import build
@@ -60,6 +59,21 @@ def take(run: str | Path, secrets: Mapping[str, Any], home: Path | None = None, 
         held.close()
         raise
     return Stopped(held, workflow)
+
+
+async def resume(run: str | Path | Stopped, **options: Unpack[Keywords]) -> Result:
+    """Go on with a run that was stopped, failed or waits; a complete one is left as it is."""
+    chosen = Options(**options)
+    taken = run if isinstance(run, Stopped) else take(run, chosen.secrets, chosen.home, chosen.durable)
+    session = taken.session(chosen)
+    memory = session.run.memory
+    if memory.finished is not None and memory.finished.status == "completed":
+        taken.held.repair(session.run, session.redactor)
+        taken.held.close()
+        return session.result()
+    if ended_badly(session.run):
+        reopen(session.run)
+    return await session.drive()
 
 
 def started_where(opened: Opened, options: Options) -> Options:

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from pflow.app import library
 from pflow.app.documents import load
-from pflow.app.runs import find
-from pflow.app.types import known
 from pflow.errors import UsageError, nearest
 from pflow.model.workflow import Workflow
 
@@ -51,6 +49,8 @@ def _pipeline(text: str, words: list[str]) -> Workflow | None:
 
     if ARROW not in text and len(words) < 2:
         return None
+    from pflow.app.types import known
+
     registry = known()
     option = any(word.startswith("--") for word in words[1:2])
     return parse([text], registry) if ARROW in text or option or registry.find(words[0]) is not None else None
@@ -62,9 +62,3 @@ def names_file(word: str, folder: Path) -> bool:
 
     path = Path(word)
     return ARROW not in word and (path.suffix.lower() in SUFFIXES or "/" in word or (folder / word).is_file())
-
-
-def folder_of(word: str) -> Path:
-    """The folder of the run that a word means: an id, its start, or a path."""
-    path = Path(word)
-    return path if "/" in word and path.is_dir() else find(word)

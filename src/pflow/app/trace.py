@@ -8,11 +8,10 @@ from typing import Any
 
 from pflow.app.documents import kept_workflow
 from pflow.app.options import Options
-from pflow.app.resolved import given
+from pflow.app.resolved import given, node_folder
 from pflow.app.runs import find, records, story_from
 from pflow.app.secrets import redactor
 from pflow.app.story import outcome_view
-from pflow.app.view_files import node_folder
 from pflow.errors import PflowError
 from pflow.kernel.events import shown
 from pflow.kernel.run import Run

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pflow.app.options import Options
-from pflow.app.registry import registry_for
+from pflow.app.session import registry_for
 from pflow.app.wording import one_line
 from pflow.errors import UsageError, suggest
 from pflow.model.typed import typed

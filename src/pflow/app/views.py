@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import msgspec
 
-from pflow.app.resolved import input_file, resolved
+from pflow.app.resolved import input_file, node_folder, resolved
 from pflow.app.story import state_view, story_of
-from pflow.app.view_files import Views, node_folder
 from pflow.documents.json_in_text import objects
 from pflow.kernel.events import shown
 from pflow.kernel.run import Run
@@ -20,6 +21,7 @@ from pflow.model.conversation import brief
 from pflow.model.records import Outcome
 from pflow.model.redact import Redactor
 from pflow.model.value import portable
+from pflow.storage.files import encode_json, write_atomic
 
 SOONEST = 0.05  # seconds between refreshes
 RATIO = 20  # a refresh takes at most one part in so many of the time
@@ -97,3 +99,26 @@ def _answer(outcome: Outcome) -> dict[str, Any] | None:
         return None
     data = next(iter(reversed(list(objects(made["text"])))), None)  # the last: an example comes before the answer
     return {"text": made["text"], "data": data, "usage": portable(made["usage"])}
+
+
+class Views:
+    """The views in one run's folder, written when they differ from what this process wrote last."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digests: dict[str, bytes] = {}
+
+    def write(self, views: Mapping[str, Any]) -> int:
+        """Write each value to the file it is named for, such as ``nodes/a/output.json``; tell how many changed.
+
+        Ids within a name have been through ``safe_name``.
+        """
+        return sum(self._write(name, encode_json(value, indent=2)) for name, value in views.items())
+
+    def _write(self, name: str, data: bytes) -> bool:
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if self._digests.get(name) == digest:
+            return False
+        write_atomic(self._folder / name, data)
+        self._digests[name] = digest
+        return True

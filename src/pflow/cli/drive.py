@@ -11,12 +11,11 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pflow.app import Result
 from pflow.app.problems import error_view, problems_of
 from pflow.app.session import Session
-from pflow.cli.chat import Chat
 from pflow.cli.errors import failed_view, print_json, told
 from pflow.cli.line import Line
 from pflow.cli.person import Person
@@ -26,6 +25,9 @@ from pflow.cli.screen import Screen, write
 from pflow.errors import PflowError, UsageError
 from pflow.model.event import Envelope
 from pflow.model.value import json_text, plain
+
+if TYPE_CHECKING:
+    from pflow.cli.chat import Chat
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
@@ -98,6 +100,8 @@ class Drive:
         person = Person(self.lines, present, self.line.has("yes"))
         sinks: list[Callable[[Envelope], None]] = [self.lines]
         if self._chat:
+            from pflow.cli.chat import Chat
+
             silent = self.line.json or self.line.value("events") == "-"
             self.chat = Chat(self.lines, sys.__stdout__ or sys.stdout, silent)
             sinks.insert(0, self.chat)

@@ -10,10 +10,10 @@ import os
 import sys
 from typing import Any
 
-from pflow.app.runs import choice_of
 from pflow.app.wording import shortened
 from pflow.cli.progress import Progress
 from pflow.model.records import Asked, Decision
+from pflow.model.typed import choice_of
 from pflow.model.visit import short
 
 _YES = ("yes", "y", "true", "ok")

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from pflow import app
-from pflow.app.runs import Glance, state, survey
-from pflow.app.targets import folder_of
+from pflow.app.runs import Glance, folder_of, state, survey
 from pflow.app.wording import one_line, shortened
 from pflow.cli.errors import print_json
 from pflow.cli.line import Line

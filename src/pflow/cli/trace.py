@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pflow.app import runs
-from pflow.app.targets import folder_of
+from pflow.app.runs import folder_of
 from pflow.app.trace import trace as trace_of
 from pflow.app.wording import one_line, shortened
 from pflow.cli.errors import print_json

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pflow.kernel.scope import Ready, Scope
 from pflow.model.conversation import Conversation, brief
-from pflow.model.event import Context
+from pflow.model.event import Context, Envelope, Event
 from pflow.model.records import Ended, Failure
 from pflow.model.value import plain
 from pflow.model.visit import node_of
@@ -14,7 +16,36 @@ from pflow.model.visit import node_of
 if TYPE_CHECKING:
     from pflow.kernel.run import Run
 
+Sink = Callable[[Envelope], None]
 PHASE = "Run Flow"
+
+
+class Hub:
+    """Publishes envelopes; without subscribers an event costs one comparison."""
+
+    __slots__ = ("_count", "redact", "sinks")
+
+    def __init__(self, *sinks: Sink) -> None:
+        self.sinks: list[Sink] = list(sinks)
+        self._count = 0
+        self.redact: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # what leaves here carries no secret
+
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        """Add a subscriber; the returned function removes it."""
+        self.sinks.append(sink)
+        return lambda: self.sinks.remove(sink)
+
+    def emit(self, context: Context, kind: str, data: dict[str, Any], now: float | None = None) -> None:
+        """Publish an event."""
+        if not self.sinks:
+            return
+        self._count += 1
+        if self.redact is not None:
+            data = self.redact(data)
+        stamp = time.time() if now is None else now
+        envelope = Envelope(f"evt-{self._count}", stamp, context, Event(kind, data))
+        for sink in self.sinks:
+            sink(envelope)
 
 
 def phase(run: Run, kind: str, **data: Any) -> None:

@@ -16,8 +16,8 @@ from typing import Any, Literal, assert_never
 
 from pflow.kernel import events, recall
 from pflow.kernel.clock import Clock, SystemClock
+from pflow.kernel.events import Hub
 from pflow.kernel.execute import execute, prepare
-from pflow.kernel.hub import Hub
 from pflow.kernel.memory import Memory
 from pflow.kernel.people import People
 from pflow.kernel.ports import Guide, RecordLog, Watcher

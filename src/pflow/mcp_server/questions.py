@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pflow.app.runs import choice_of
 from pflow.model.records import Asked
+from pflow.model.typed import choice_of
 
 _STATE = "run:"
 

@@ -13,13 +13,13 @@ from typing import Any
 from pflow import app
 from pflow.app import Result, runs
 from pflow.app.outcome import check_key, run_view
-from pflow.app.runs import choice_of
 from pflow.app.session import Session
 from pflow.errors import RunBusy, UsageError
 from pflow.mcp_server.bounds import Bounds
 from pflow.mcp_server.excerpts import small
 from pflow.mcp_server.questions import Asking
 from pflow.model.event import Envelope
+from pflow.model.typed import choice_of
 from pflow.model.visit import is_nested, node_of, short
 
 Arguments = dict[str, Any]

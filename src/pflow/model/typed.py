@@ -44,3 +44,15 @@ def _whole(text: str) -> int | str:
     digits = text.removeprefix("-")
     plain = digits.isascii() and (digits == "0" or not digits.startswith("0")) and len(digits) < 1000
     return int(text) if plain and not digits.startswith("-") else text
+
+
+def choice_of(text: str, choices: tuple[str, ...]) -> str | None:
+    """The choice that a text means: itself, its number, or the only one that starts so."""
+    wanted = text.strip().casefold()
+    exact = [choice for choice in choices if choice.casefold() == wanted]
+    if exact:
+        return exact[0]
+    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(choices):
+        return choices[int(wanted[:9]) - 1]
+    started = [choice for choice in choices if wanted and choice.casefold().startswith(wanted)]
+    return started[0] if len(started) == 1 else None
