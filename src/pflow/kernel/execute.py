@@ -24,7 +24,7 @@ def prepare(run: Run, scope: Scope, visit: Visit) -> Ready | Outcome:
     """Guard, bind, recall: synchronous, and enough to end a visit that needs no execution."""
     seen, memory = look(scope, visit, run.run_id, run.reuse, run.memory.shared), run.memory
     if seen.outcome is not None:
-        return _at_once(run, visit, seen.outcome, seen.writes)
+        return _at_once(run, visit, seen.outcome, seen.writes or {})
     planned = scope.plan.nodes[visit.node]
     attempt, wait_until = memory.next_attempt(visit.id), memory.wait_until.get(visit.id, 0.0)
     ready = Ready(visit, planned, seen.params, attempt, wait_until, seen.call, seen.why)

@@ -20,7 +20,7 @@ class Look(msgspec.Struct, frozen=True):
 
     params: dict[str, Any] = {}  # resolved
     outcome: Outcome | None = None  # how it ends: skipped, failed, or as it did before
-    writes: dict[str, Any] = {}  # what it shared when it ended so before
+    writes: dict[str, Any] | None = None  # what it shared when it ended so before
     call: Call | None = None  # what a reuse policy was asked
     why: Reason | None = None  # why nothing stands in for it
 

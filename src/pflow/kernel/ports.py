@@ -16,7 +16,7 @@ from pflow.planning.plan import Plan, Values
 
 # A worker lets others have the event loop after so many visits. It is a number and not a time: else the order of a
 # journal whose branches run side by side would depend on the speed of the machine.
-TURN = 16
+TURN = 64
 
 
 class RecordLog(Protocol):

@@ -185,18 +185,15 @@ class Run:
             scope, fact = posted[0]
             self.note(fact)
             if type(fact) is Ended:
-                self._tell_ended(scope, fact)
+                if self.hub.sinks:
+                    events.ended(self, scope, fact)
+                if self.watcher is not None:
+                    self.watcher.touch(fact.visit, None)
             commands = scope.take(fact)
             if scope.streams is not None and type(fact) is Ended and self.hub.sinks:
                 events.conversations(self, scope, fact.visit, scope.streams.changed)
             self._apply(scope, commands)
             posted.popleft()  # only now: what was posted meanwhile waits for its turn
-
-    def _tell_ended(self, scope: Scope, fact: Ended) -> None:
-        if self.hub.sinks:
-            events.ended(self, scope, fact)
-        if self.watcher is not None:
-            self.watcher.touch(fact.visit, None)
 
     def _apply(self, scope: Scope, commands: list[Command]) -> None:
         """Note what a scheduler wants done, as a replay does, and do it."""
@@ -205,22 +202,19 @@ class Run:
                 self._do(scope, command)
 
     def _do(self, scope: Scope, command: Command) -> None:
-        match command:
-            case Start(visit):
-                self._start(scope, visit)
-            case Stop(visit=name):
-                self._stop(scope, name)
-            case Finish():
-                self._finish(scope, command)
-            case Answer():
-                self.waits.answer((command.visit, command.port, command.n))
-            case Say():
-                if self.hub.sinks:
-                    events.about(self, scope, command.node, command.kind, command.data)
-            case Feed():
-                pass  # a visit looks for itself what it was fed
-            case _:
-                assert_never(command)
+        if isinstance(command, Start):  # no ``match``: every visit comes through here
+            self._start(scope, command.visit)
+        elif isinstance(command, Stop):
+            self._stop(scope, command.visit)
+        elif isinstance(command, Finish):
+            self._finish(scope, command)
+        elif isinstance(command, Answer):
+            self.waits.answer((command.visit, command.port, command.n))
+        elif isinstance(command, Say):
+            if self.hub.sinks:
+                events.about(self, scope, command.node, command.kind, command.data)
+        elif not isinstance(command, Feed):  # a visit looks for itself what it was fed
+            assert_never(command)
 
     def _start(self, scope: Scope, visit: Visit) -> None:
         made = prepare(self, scope, visit)

@@ -98,23 +98,20 @@ class Scope:
 
     def note(self, command: Command) -> bool:
         """Note what a command means for this scope; False when that was known already."""
-        match command:
-            case Start(visit):
-                self.started[visit.id] = visit
-            case Stop(visit=name):
-                if name in self.stopping:
-                    return False
-                self.stopping[name] = command.why
-            case Finish():
-                self.finish = command
-            case Feed() | Answer():
-                if self.streams is None:
-                    raise InternalError(f"the scheduler of {self.plan.workflow.name!r} cannot command: {command}")
-                self.streams.take(command)
-            case Say():
-                pass
-            case _:
-                assert_never(command)
+        if isinstance(command, Start):  # no ``match``: every visit comes through here
+            self.started[command.visit.id] = command.visit
+        elif isinstance(command, Stop):
+            if command.visit in self.stopping:
+                return False
+            self.stopping[command.visit] = command.why
+        elif isinstance(command, Finish):
+            self.finish = command
+        elif isinstance(command, (Feed, Answer)):
+            if self.streams is None:
+                raise InternalError(f"the scheduler of {self.plan.workflow.name!r} cannot command: {command}")
+            self.streams.take(command)
+        elif not isinstance(command, Say):
+            assert_never(command)
         return True
 
     def replay(self, fact: Fact) -> None:

@@ -38,7 +38,8 @@ class Waits:
         """A visit is not at work any more."""
         if not self._open.pop(visit):  # else it was left waiting, and is not counted
             self._at_work -= 1
-        self._look()
+        if self._parked:
+            self._look()
 
     @contextmanager
     def aside(self, visit: str) -> Iterator[None]:
