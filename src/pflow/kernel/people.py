@@ -1,4 +1,4 @@
-"""The desk: where a run waits for people. Questions and doubts wait here, and messages from other processes arrive.
+"""The people that a run waits for: questions and doubts are theirs to settle, and messages reach the run here.
 
 A run pauses when nothing is at work any more, somebody waits, and nobody here can answer.
 """

@@ -185,7 +185,7 @@ def _view(made: Result, session: Session, key: str | None) -> dict[str, Any]:
         view["total_cost_usd"] = whole["total_cost_usd"]
     if whole["errors"]:
         view["errors"] = [_error(error) for error in whole["errors"][:10]]
-    for name in ("waiting", "doubts"):
+    for name in ("waiting", "doubts", "held"):
         if whole.get(name):
             view[name] = whole[name]
     return view | {"next": _next(view)}

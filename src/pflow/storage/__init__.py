@@ -1,1 +1,1 @@
-"""What outlives a process: private files, journals, leases, inboxes, run folders, settings."""
+"""What outlives a process: private files, journals, leases, inboxes, run folders."""
