@@ -161,3 +161,9 @@ def test_a_secret_is_not_quoted_in_an_error(tmp_path: Path) -> None:
 def test_durations(text: str, seconds: float) -> None:
     """Units are seconds, minutes, hours, days and weeks; a bare number is seconds."""
     assert parse_duration(text) == seconds
+
+
+def test_a_setting_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"cache": {"ttl": "3h", "ttl": "4h"}}')
+    with pytest.raises(WorkflowError, match="twice"):
+        load(tmp_path)

@@ -30,6 +30,7 @@ DESCRIPTIONS: dict[str, str] = {
 }
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_KEY = re.compile(rb'"\s*:')
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
 _SWITCH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 
@@ -176,7 +177,10 @@ def _parsed(path: Path, data: bytes) -> Settings:
     """The settings of a file; since every start reads it, its places are found only where something is wrong."""
     made = Settings()
     try:
-        for section, entries in msgspec.json.decode(data, type=dict[str, dict[str, Any]]).items():
+        found = msgspec.json.decode(data, type=dict[str, dict[str, Any]])
+        if len(_KEY.findall(data)) > len(found) + sum(map(len, found.values())):
+            return _placed(path, data)  # a key may be there twice
+        for section, entries in found.items():
             if section not in made.__struct_fields__:
                 return _placed(path, data)
             for key, value in entries.items():

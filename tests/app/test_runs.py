@@ -12,6 +12,7 @@ import pytest
 
 import pflow
 from pflow import NodeError, StepContext, app, node
+from pflow.app.runs import state
 from pflow.app.session import Session
 from pflow.app.stopped import take
 from pflow.errors import RunBusy, UsageError
@@ -289,3 +290,22 @@ def test_no_key_that_a_node_shares_means_anything_to_the_engine() -> None:
     forked = app.fork(done.run_id, "b")
     again = asyncio.run(pflow.resume(forked, types=(label, act)))
     assert again.status == "completed"
+
+
+@pytest.mark.parametrize("at", ["b", "c"])
+def test_a_fork_of_a_run_that_failed_and_went_on_goes_on_itself(at: str) -> None:
+    global BROKEN
+    BROKEN = True
+    failed = asyncio.run(go(chain("t/act", "t/act", "t/act", "t/act")))
+    assert failed.status == "failed"
+    BROKEN = False
+    assert asyncio.run(resume(failed.run_id)).success
+    assert asyncio.run(resume(app.fork(failed.run_id, at))).success
+
+
+def test_what_a_run_was_at_is_told_without_its_types() -> None:
+    paused = asyncio.run(go(chain("t/act", "t/ask", "t/act")))
+    assert paused.status == "paused"
+    view = state(paused.run_id)  # nobody says where t/act is
+    assert (view["nodes_completed"], view["nodes_total"]) == (1, 3)
+    assert view["steps"]["b#1"]["status"] == "waiting"

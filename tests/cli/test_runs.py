@@ -431,3 +431,42 @@ def test_a_sub_workflow_that_was_edited_is_named_and_its_copy_is_used(pflow: Pfl
     said = pflow("resume", last_run(pflow)["run_id"])
     assert said.code == 0 and f"{here / broken} was edited (changed: third)" in said.err
     assert "two and three" in said.out and "four" not in said.out
+
+
+def test_a_fork_is_made_only_when_nothing_stands_in_its_way(pflow: Pflow, question: str) -> None:
+    pflow(question)
+    run_id = last_run(pflow)["run_id"]
+    assert pflow("resume", run_id, "--at", "ask", "--timeout", "abc").code == 2
+    assert len(pflow("runs", "--json").json) == 1
+
+
+def test_an_answer_that_is_refused_for_its_options_is_not_left_behind(pflow: Pflow, question: str) -> None:
+    pflow(question)
+    run_id = last_run(pflow)["run_id"]
+    assert pflow("reply", run_id, "yes", "--budget", "abc").code == 2
+    assert pflow("reply", run_id, "no").out == "answer: no\n"
+
+
+def test_an_answer_stays_with_a_run_that_wants_its_secret_first(pflow: Pflow, here: Path) -> None:
+    nodes = [{"id": "q", "type": "ask", "params": {"question": "go on?"}}]
+    inputs = {"key": {"type": "string", "secret": True}}
+    (here / "w.json").write_text(json.dumps({"nodes": nodes, "inputs": inputs}))
+    assert pflow("w.json", "key=s3cret-words").code == 3
+    run_id = last_run(pflow)["run_id"]
+    said = pflow("reply", run_id, "sure")
+    assert said.code == 2 and f"pflow resume {run_id}" in said.err
+    assert pflow("resume", run_id, "key=s3cret-words", "-o", "q").code == 0
+
+
+def test_questions_of_one_visit_are_answered_in_turn(pflow: Pflow, here: Path) -> None:
+    (here / ".pflow" / "nodes").mkdir(parents=True)
+    (here / ".pflow" / "nodes" / "two.py").write_text(
+        "import asyncio\nfrom pflow import StepContext, node\n\n"
+        "@node('my/two')\nasync def two(step: StepContext) -> dict:\n"
+        "    return {'said': await asyncio.gather(step.ask('one?'), step.ask('two?'))}\n"
+    )
+    (here / "w.json").write_text(json.dumps({"nodes": [{"id": "t", "type": "my/two", "params": {}}]}))
+    assert pflow("w.json").code == 3
+    run_id = last_run(pflow)["run_id"]
+    assert pflow("reply", run_id, "left", "--on-doubt", "retry").code == 3
+    assert json.loads(pflow("reply", run_id, "right", "--on-doubt", "retry").out) == ["left", "right"]

@@ -207,9 +207,8 @@ def test_text_that_is_no_unicode_does_not_stop_a_run(tmp_path: Path) -> None:
 def test_a_run_that_an_older_version_wrote_in_another_form_says_so(tmp_path: Path) -> None:
     path = tmp_path / "run" / "trace.jsonl"
     opened = written(path, Opened(1.0, "r", "w", "pflow", "d", version="0.1.0"))
-    rest = b'"k":"stored","t":1.0,"key":"k","value":1}'
-    path.write_bytes(opened + b'{"c":%d,%b\n' % (crc32(rest), rest))
-    with pytest.raises(JournalError, match="cannot read a record of kind 'stored'") as caught:
+    path.write_bytes(opened)
+    with pytest.raises(JournalError, match="it is in an older form") as caught:
         list(read(path))
     assert caught.value.hint == "the run was begun by pflow 0.1.0: go on with it there, or start a new run"
 

@@ -179,7 +179,7 @@ def _env(top: Fields) -> dict[str, str | None]:
     if cell is not None and isinstance(cell.value, dict):
         found = [(one, name, None if one.value is None else _said(one)) for name, one in cell.entries()]
     else:
-        pairs = [(one, text.partition("=")) for one, text in _texts(top, "env")]
+        pairs = [(one, text.partition("=")) for one, text in _texts(top, "env") if isinstance(one.value, str)]
         found = [(one, name, value if given else None) for one, (name, given, value) in pairs]
     for one, name, _ in found:
         if not _variable.fullmatch(name):

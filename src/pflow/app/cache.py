@@ -100,7 +100,8 @@ def why(path: Path, node: str, inputs: Mapping[str, Any], options: Options) -> W
     else:
         last = Iterations(folder_of(path, options.home)).newest(visit_id("", node))
         then, now = _flat(last.parts.get("recipe", {}) if last else {}), _flat(recipe_of(made.nodes[node]))
-    fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in sorted({*then, *now})]
+    named = [name for name in sorted({*then, *now}) if (then.get(name), now.get(name)) != (None, None)]
+    fields = [(name, _short(then.get(name)), _short(now.get(name))) for name in named]
     return Why(prospect, tuple(fields))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from pflow.app.views import Viewer
-from pflow.errors import JournalError
+from pflow.errors import RunError
 from pflow.kernel.run import Run
 from pflow.model.records import AnyRecord, Opened
 from pflow.model.redact import Redactor
@@ -81,7 +81,8 @@ class Driver:
         """The first record; before the others are read, it tells what is needed to read them."""
         first = self.records[0] if self.records else self._first
         if not isinstance(first, Opened):
-            raise JournalError(f"{self.folder.journal} does not begin with the opening of a run", "start a new run")
+            text = f"run {self.folder.id} has no beginning: it was stopped before anything was done"
+            raise RunError(text, "start a new run")
         return first
 
     @cached_property

@@ -12,7 +12,7 @@ from pflow.app.driver import Driver
 from pflow.app.options import Keywords, Options
 from pflow.app.runs import begun, find
 from pflow.errors import UsageError
-from pflow.model.records import AnyRecord, Finished, Loaded, Opened, Reopened
+from pflow.model.records import AnyRecord, Finished, Loaded, Opened
 from pflow.model.visit import is_within, meant, prefix_of, top_of
 from pflow.storage import runs
 from pflow.storage.files import home as default_home
@@ -37,7 +37,7 @@ def fork(run: str | Path, at: str, **options: Unpack[Keywords]) -> str:
         for record in found[1:cut]:
             if isinstance(record, Loaded):
                 held.journal.require(target.copy_document(source, record.name))
-            if not isinstance(record, (Finished, Reopened)):
+            if not isinstance(record, Finished):
                 held.log.append(record)
         held.log.sync()
     finally:

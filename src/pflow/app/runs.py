@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import msgspec
 
 from pflow.app.documents import kept_workflow
+from pflow.app.drift import Drift, drift
 from pflow.app.driver import NoJournal
 from pflow.app.options import Keywords, Options
 from pflow.app.secrets import redactor
@@ -22,6 +23,7 @@ from pflow.kernel.memory import Memory
 from pflow.kernel.replay import replay
 from pflow.model.records import AnyRecord, Asked, Ended, Failure, Opened, Outcome, RunStatus
 from pflow.model.redact import HIDDEN
+from pflow.model.visit import node_of, short
 from pflow.model.workflow import Input, Workflow
 from pflow.planning.build import build
 from pflow.storage import inbox, lease, runs
@@ -84,6 +86,12 @@ def begun(folder: runs.RunFolder, found: list[AnyRecord]) -> list[AnyRecord]:
     return found
 
 
+def drift_of(run: str | Path, home: Path | None = None) -> list[Drift]:
+    """How the documents of a run differ now from the copies that it keeps."""
+    folder = find(run, home)
+    return drift(folder, records(runs.RunFolder(folder)))
+
+
 def secret_inputs(run: str | Path, home: Path | None = None) -> dict[str, Input]:
     """The inputs of a run that are not kept with it, by name."""
     folder = runs.RunFolder(find(run, home))
@@ -131,7 +139,17 @@ def story_from(folder: runs.RunFolder, found: list[AnyRecord], options: Options)
         memory, run = session.run.memory, session.run
     except PflowError:
         session, memory, run = None, recollection(found), None
-    return story_of(memory, status(folder, memory), folder.id, folder.path, run), session
+    made = story_of(memory, status(folder, memory), folder.id, folder.path, run)
+    return (made if run else _as_seen_last(made, _view(folder))), session
+
+
+def _as_seen_last(made: Story, view: dict[str, Any]) -> Story:
+    """A story with what only its workflow would tell, as the view shows it: how many nodes, and which are under way."""
+    steps = view.get("steps", {})
+    under_way = ("running", "waiting", "interrupted")
+    left = {visit: step.get("attempts", 1) for visit, step in steps.items() if step.get("status") in under_way}
+    left = {visit: attempt for visit, attempt in left.items() if visit not in made.visits}
+    return msgspec.structs.replace(made, nodes_total=max(made.nodes_total, view.get("nodes_total", 0)), at_work=left)
 
 
 def recollection(found: list[AnyRecord]) -> Memory:
@@ -218,6 +236,21 @@ def driver(run: str | Path, home: Path | None = None) -> str:
 def waiting(run: str | Path, home: Path | None = None) -> list[Asked]:
     """The questions that a run asks."""
     return list(recollection(records(runs.RunFolder(find(run, home)))).asked.values())
+
+
+def question(run: str | Path, node: str | None, how: str, home: Path | None = None) -> Asked:
+    """The question that is meant, by its node or its visit in either spelling; of several of one visit, the first."""
+    asked = waiting(run, home)
+    found = [one for one in asked if node in (None, node_of(one.visit), short(one.visit), one.visit)]
+    if not found:
+        names = ", ".join(dict.fromkeys(short(one.visit) for one in asked))
+        what = f"node {node!r}" if node else f"run {find(run, home).name}"
+        raise UsageError(f"{what} asks nothing", f"these ask: {names}" if names else "`status` shows how it stands")
+    visits = dict.fromkeys(one.visit for one in found)
+    if len(visits) > 1:
+        names = ", ".join(sorted(map(short, visits)))
+        raise UsageError(f"{len(visits)} nodes ask", f"say which with {how}: {names}")
+    return found[0]
 
 
 def reply(

@@ -30,6 +30,7 @@ from pflow.model.records import (
     Reopened,
     Replied,
     Shared,
+    Stored,
     Tried,
 )
 from pflow.model.redact import HIDDEN
@@ -140,6 +141,8 @@ class Scenes:
                     seen[node_of(record.visit)] = portable(outputs_of(record.outcome))
             elif isinstance(record, Shared):
                 seen[record.key] = portable(record.value)
+            elif isinstance(record, Stored) and record.space == "values":
+                seen[f"store:{record.key}"] = portable(record.value)
         return seen
 
     def _attempts(self, visit: str) -> list[dict[str, Any]]:

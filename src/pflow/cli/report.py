@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from pflow.cli.screen import lasted, result
 from pflow.errors import UsageError
 from pflow.model.records import Asked, Failure
 from pflow.model.value import json_pretty
-from pflow.model.visit import node_of, short
+from pflow.model.visit import short
 
 LAST = 10  # lines of what a command said before it failed
 EXIT = {"completed": 0, "paused": 3, "interrupted": 130}
@@ -148,8 +149,8 @@ def _paused(made: Result, lines: Progress) -> None:
 
 
 def _question(made: Result, asked: Asked, doubtful: bool) -> str:
-    node = node_of(asked.visit)
-    which = f" --node {node}" if len(made.waiting) > 1 else ""
+    several = len({one.visit for one in made.waiting}) > 1
+    which = f" --node {shlex.quote(short(asked.visit))}" if several else ""
     doubt = " --on-doubt retry" if doubtful else ""
     choices = "|".join(asked.choices) or "TEXT"
     what = f"asks: {shortened(asked.question)}" if asked.question else "waits for what you say"

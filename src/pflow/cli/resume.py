@@ -8,6 +8,7 @@ from typing import Any
 
 from pflow import app
 from pflow.app import runs
+from pflow.app.drift import Drift
 from pflow.app.runs import folder_of
 from pflow.app.stopped import Stopped, take
 from pflow.app.wording import shortened
@@ -18,9 +19,7 @@ from pflow.cli.line import Line
 from pflow.cli.run import declined, means
 from pflow.cli.screen import Screen
 from pflow.errors import RunBusy, UsageError
-from pflow.model.records import Asked
 from pflow.model.typed import choice_of, typed
-from pflow.model.visit import node_of
 
 
 def resume(line: Line) -> int:
@@ -28,21 +27,32 @@ def resume(line: Line) -> int:
     return go_on(line, folder_of(line.words[0]))
 
 
-def go_on(line: Line, folder: Path, before: Callable[[], None] = lambda: None) -> int:
-    """Go on with a run, or with a fork of it; ``before`` is done once nothing stands in the way."""
-    at = line.value("at")
-    if at is not None:
-        folder = runs.find(app.fork(folder, at))
-        Screen().say(f"ℹ Goes on from '{at}' as run {folder.name}")
+def go_on(line: Line, folder: Path, answer: Callable[[], None] = lambda: None) -> int:
+    """Go on with a run, or with a fork of it; an ``answer`` is given once the person here agrees to go on."""
+    chosen, at, screen = means(line), line.value("at"), Screen()
     secrets = _secrets(line, folder)
-    taken = take(folder, secrets)
-    if not _agreed(line, taken, Screen()):
+    drive = Drive(line, runs.opening_of(folder).dialect == "hifide")
+    if at is not None:
+        if not _agreed(line, runs.drift_of(folder), screen):
+            return declined(screen)
+        folder = runs.find(app.fork(folder, at))
+        drive.lines.say(f"ℹ Goes on from '{at}' as run {folder.name}")
+    taken = _taken(folder, secrets, answer)
+    if at is None and not _agreed(line, taken.drift(), screen):
         taken.release()
-        return declined(Screen())
-    before()
-    drive = Drive(line, taken.workflow.scheduler == "reactive")
-    chosen = {"secrets": secrets, **means(line)}
+        return declined(screen)
+    answer()
+    chosen["secrets"] = secrets
     return drive.complete(lambda options: app.resume(taken, **chosen, **options), lambda: runs.inspect(folder))
+
+
+def _taken(folder: Path, secrets: dict[str, Any], answer: Callable[[], None]) -> Stopped:
+    """The run in our hands; where it cannot go on now for want of a secret, the answer is left with it all the same."""
+    try:
+        return take(folder, secrets)
+    except UsageError as error:
+        answer()
+        raise UsageError(error.message, f"{error.hint}; with pflow resume {folder.name}") from None
 
 
 def _secrets(line: Line, folder: Path) -> dict[str, Any]:
@@ -62,7 +72,7 @@ def reply(line: Line) -> int:
     """``pflow reply RUN TEXT``: leave the answer; where nobody drives the run, go on with it."""
     folder = folder_of(line.words[0])
     text, node = " ".join(line.words[1:]), line.value("node")
-    asked = _asked(folder, node)
+    asked = runs.question(folder, node, "--node")
     made = choice_of(text, asked.choices) if asked.choices and text else text
     if made is None:
         raise UsageError(f"{text!r} is none of the choices", f"one of: {', '.join(asked.choices)}")
@@ -74,24 +84,8 @@ def reply(line: Line) -> int:
     return 0
 
 
-def _asked(folder: Path, node: str | None) -> Asked:
-    """The question that is to be answered."""
-    waiting = runs.waiting(folder)
-    found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
-    if not found:
-        others = ", ".join(node_of(asked.visit) for asked in waiting)
-        hint = f"these ask: {others}" if others else f"`pflow status {folder.name}` shows how it stands"
-        what = f"node {node!r}" if node else f"run {folder.name}"
-        raise UsageError(f"{what} asks nothing", hint)
-    if len(found) > 1:
-        names = ", ".join(sorted({node_of(asked.visit) for asked in found}))
-        raise UsageError(f"{len(found)} nodes ask", f"say which with --node: {names}")
-    return found[0]
-
-
-def _agreed(line: Line, taken: Stopped, screen: Screen) -> bool:
+def _agreed(line: Line, found: list[Drift], screen: Screen) -> bool:
     """Whether a run may go on with the documents that it keeps; what changed of them since is told."""
-    found = taken.drift()
     if not found:
         return True
     for one in found:

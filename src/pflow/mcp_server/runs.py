@@ -20,7 +20,7 @@ from pflow.mcp_server.excerpts import small
 from pflow.mcp_server.questions import Asking
 from pflow.model.event import Envelope
 from pflow.model.typed import choice_of
-from pflow.model.visit import is_nested, node_of, short
+from pflow.model.visit import is_nested, short
 
 Arguments = dict[str, Any]
 Start = Callable[[dict[str, Any]], Awaitable[Result]]
@@ -125,13 +125,7 @@ async def resume(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, 
 async def reply(bounds: Bounds, given: Arguments, caller: Caller) -> dict[str, Any]:
     """Answer a question of a run; where nobody drives it, go on with it."""
     folder, node = bounds.run(given["run"]), given.get("node")
-    waiting = runs.waiting(folder)
-    found = [asked for asked in waiting if node in (None, node_of(asked.visit), asked.visit)]
-    if len(found) != 1:
-        names = ", ".join(asked.visit for asked in waiting)
-        hint = f"say which with `node`: {names}" if names else "`trace` shows how it stands"
-        raise UsageError(f"{len(found)} questions of run {folder.name} are meant", hint)
-    asked = found[0]
+    asked = runs.question(folder, node, "`node`")
     value = choice_of(given["text"], asked.choices) if asked.choices else given["text"]
     if value is None:
         raise UsageError(f"{given['text']!r} is none of the choices", f"one of: {', '.join(asked.choices)}")

@@ -33,6 +33,7 @@ _THREADED = b'"__type":"conversation"'
 _datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 _NO_SECRETS = Seal()
+OLDEST = [0, 2]  # the version whose records are still read
 
 
 class Journal:
@@ -225,6 +226,8 @@ class _Reader:
             raise self._unknown(rest, number, error) from error
         if type(record) is Opened:
             self._version = record.version
+            if record.version and _order(record.version) < OLDEST:
+                raise self._unknown(rest, number, "it is in an older form")
         if b'"__type"' in rest:
             if _THREADED in rest:
                 record = _mapped(record, self.threads.decode, self.threads.decode)
@@ -238,7 +241,7 @@ class _Reader:
             f"restore the file from a backup, or keep only what is before line {number} and resume from there",
         )
 
-    def _unknown(self, rest: bytes, number: int, error: Exception) -> JournalError:
+    def _unknown(self, rest: bytes, number: int, error: Exception | str) -> JournalError:
         kind = _loose(rest).get("k", "?")
         version = self._version or str(_loose(rest).get("version", ""))
         if version and _order(version) < _order(__version__):
