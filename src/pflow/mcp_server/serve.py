@@ -86,6 +86,7 @@ def _bound(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # before the address is told: whoever reads it may come at once
     except (OSError, OverflowError) as error:
         listening.close()
         raise UsageError(f"port {port} cannot be used: {getattr(error, 'strerror', error)}") from None
