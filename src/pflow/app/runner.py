@@ -31,7 +31,6 @@ from pflow.version import __version__
 
 BUILT_IN = ("core", "builtin", "builtins", "kernel", "pflow")  # packs that are always there
 SESSIONS = Path(".dotrunner") / "sessions"
-IR = "ir"  # the dialect of a workflow that was made in Python
 
 
 def warnings(workflow: Workflow, registry: Registry) -> list[Problem]:
