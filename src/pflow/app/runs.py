@@ -243,9 +243,9 @@ def question(run: str | Path, node: str | None, how: str, home: Path | None = No
     asked = waiting(run, home)
     found = [one for one in asked if node in (None, node_of(one.visit), short(one.visit), one.visit)]
     if not found:
-        names = ", ".join(dict.fromkeys(short(one.visit) for one in asked))
-        what = f"node {node!r}" if node else f"run {find(run, home).name}"
-        raise UsageError(f"{what} asks nothing", f"these ask: {names}" if names else "`status` shows how it stands")
+        names, run_id = ", ".join(dict.fromkeys(short(one.visit) for one in asked)), find(run, home).name
+        hint = f"these ask: {names}" if names else f"`pflow status {run_id}` shows how it stands"
+        raise UsageError(f"node {node!r} asks nothing" if node else f"run {run_id} asks nothing", hint)
     visits = dict.fromkeys(one.visit for one in found)
     if len(visits) > 1:
         names = ", ".join(sorted(map(short, visits)))
